@@ -109,7 +109,7 @@ void print_comparison(const std::vector<Measured>& measured, const Setting& sett
       if (m.point.cls != static_cast<PointClass>(c)) continue;
       const double by_profile = predicted(m.point, setting, machine),
                    ratio = by_profile / m.measurement.nanos;
-      points.row({words_of(m.point, setting.mesh), nanos(m.measurement.nanos), nanos(by_profile),
+      points.row({describe(m.point, setting.mesh), nanos(m.measurement.nanos), nanos(by_profile),
                   percent_off(ratio)});
       sum += std::abs(ratio - 1);
       if (std::abs(std::log(ratio)) > std::abs(std::log(worst))) worst = ratio;

@@ -36,7 +36,7 @@ void print_summary(const Verification& v) {
   for (std::size_t k = 0; k < kValueKinds; ++k) {
     const KindSummary& kind = v.kinds[k];
     table.row({std::string(name(static_cast<ValueKind>(k))), with_separators(kind.compared),
-               difference_words(kind.worst.difference), difference_words(kind.worst.allowed),
+               describe_difference(kind.worst.difference), describe_difference(kind.worst.allowed),
                kind.worst.tensor});
   }
   std::printf("%s", table.str("  ").c_str());

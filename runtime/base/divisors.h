@@ -5,7 +5,7 @@
 
 namespace hyperrun {
 
-// Ascending. n >= 1.
+// All divisors of n (at least 1), ascending: divisors(12) is 1, 2, 3, 4, 6, 12.
 inline std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> low, high;
   for (std::int64_t d = 1; d * d <= n; ++d) {

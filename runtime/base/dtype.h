@@ -1,4 +1,4 @@
-// The number formats that storage and wire know. Arithmetic is always float32.
+// The number formats in which tensors are stored and sent. Arithmetic is always float32.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-enum class DType : std::uint8_t { kF32, kBF16, kI32, kF16 };  // kF16: in files of others only
+enum class DType : std::uint8_t { kF32, kBF16, kI32, kF16 };  // kF16 occurs only in foreign checkpoints
 
 constexpr std::int64_t size_of(DType t) { return t == DType::kBF16 || t == DType::kF16 ? 2 : 4; }
 

@@ -10,7 +10,7 @@ struct CodeRow {
   Code code;
   std::string_view name;
   ExitCode exit;
-  std::string_view fix;  // where nothing better is known
+  std::string_view fix;  // the remedy of errors that have none of their own
 };
 
 constexpr std::array kCodes{
@@ -53,7 +53,7 @@ constexpr std::array kCodes{
     CodeRow{Code::kInternal, "internal", ExitCode::kInternal, "report it, with this message and the job"},
 };
 
-// The path as the source tree has it, however the compiler was given it.
+// The path relative to the source tree, whatever path the compiler was given.
 std::string in_tree(std::string_view path) {
   constexpr std::string_view kOwn = "runtime/base/error.cc", kGiven = __FILE__;
   static_assert(kGiven.ends_with(kOwn));

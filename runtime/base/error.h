@@ -1,6 +1,5 @@
-// Errors are part of the interface: each has a place, a stable code, a cause, a remedy (its code's, where
-// none is given), and where there are some, the legal values. An Error ends the job; it is caught once, in
-// main.
+// Errors are part of the interface. Each has a place, a stable code, a cause and a remedy; some have legal
+// values. An Error without a remedy gets its code's. An Error ends the job; it is caught once, in main.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +8,7 @@
 
 namespace hyperrun {
 
-// Stable: a code is never renamed or given another exit status (docs/errors.md lists them).
+// The codes are stable: none is ever renamed or given another exit status (docs/errors.md lists them).
 enum class Code {
   kUsage,
   kSyntax,
@@ -34,7 +33,7 @@ enum class Code {
   kInternal,
 };
 
-// What the shell sees. Distinct for each kind of remedy.
+// The exit status that the shell sees. Each kind of remedy has its own.
 enum class ExitCode : int {
   kOk = 0,
   kInternal = 1,
@@ -54,7 +53,7 @@ std::string_view name(Code code);            // "unknown-field"
 Code code_from_name(std::string_view name);  // kInternal when unknown
 ExitCode exit_code(Code code);
 
-// Built in one expression:
+// An error is built in one expression:
 //   throw Error(Code::kBadValue, "must be positive").at("job.textproto:3:5").legal("1 to 8").fix("...");
 class Error : public std::exception {
  public:
@@ -73,7 +72,7 @@ class Error : public std::exception {
   const std::string& legal() const { return legal_; }
   const std::string& remedy() const { return remedy_; }
 
-  // Several lines: "PLACE: error[CODE]: CAUSE", then "  legal: ..." where given and "  fix: ...".
+  // The message has several lines: "PLACE: error[CODE]: CAUSE", "  legal: ..." if given, "  fix: ...".
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
@@ -87,7 +86,7 @@ class Error : public std::exception {
 
 }  // namespace hyperrun
 
-// A bug in hyperrun itself, never a user's mistake. Always on.
+// HR_CHECK finds bugs of hyperrun itself, never a user's mistake. It is always on.
 #define HR_CHECK(condition, ...)                                                            \
   do {                                                                                      \
     if (!(condition)) [[unlikely]]                                                          \

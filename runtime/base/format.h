@@ -4,7 +4,7 @@
 
 namespace hyperrun {
 
-// As printf does, of any length.
+// printf into a string of any length. New code uses fmt::format.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
 }  // namespace hyperrun

@@ -8,7 +8,7 @@
 
 namespace hyperrun {
 
-// The elements of `range` as fmt::format writes them, with `separator` between two.
+// The elements of `range` as fmt::format writes them, with `separator` between every two.
 template <class Range>
 std::string joined(const Range& range, std::string_view separator = ", ") {
   std::string text;

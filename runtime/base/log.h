@@ -1,11 +1,12 @@
-// Diagnostics go to standard error through spdlog; results go to standard output by whoever owns it.
+// Diagnostics go to standard error through spdlog. Results go to standard output, without this log.
 #pragma once
 
 #include <string_view>
 
 namespace hyperrun {
 
-// who: "controller" or "device 3"; it opens every line. The level comes from HYPERRUN_LOG.
+// Sets up the log of this process. `who` ("controller", "device 3") opens every line; the level comes from
+// HYPERRUN_LOG.
 void init_log(std::string_view who);
 
 }  // namespace hyperrun

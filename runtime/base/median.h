@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-// Of an even number, the mean of the two in the middle. There is at least one value.
+// The median of at least one value. For an even number of values it is the mean of the two in the middle.
 inline double median(std::vector<double> values) {
   HR_CHECK(!values.empty());
   const auto middle = values.begin() + std::ssize(values) / 2;

@@ -22,7 +22,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view most_alike(std::string_view written, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kLongestName = 64;  // a longer word is no misspelt name
+  constexpr std::size_t kLongestName = 64;  // longer words are not taken for misspelt names
   if (written.size() > kLongestName) return {};
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(1, written.size() / 3) + 1;

@@ -12,8 +12,8 @@ constexpr int kRounds = 6;
 
 }  // namespace
 
-// A Feistel network over the smallest even number of bits that holds the range; what falls outside
-// walks on, fewer than four times on average, and comes back inside because the network is a bijection.
+// A Feistel network over the smallest even number of bits that holds the range. A result outside the range is
+// permuted again, fewer than four times on average; it comes back inside because the network is a bijection.
 std::uint64_t permuted(std::uint64_t index, std::uint64_t size, std::uint64_t key) {
   HR_CHECK(index < size);
   const int half = std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2);

@@ -1,4 +1,4 @@
-// Shuffled orders that need no table and no state: what samplers draw by.
+// Shuffled orders that need no table and no state. Samplers draw from them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A permutation of [0, size): element `index` (< size) under `key`. What it gives never changes: resumed runs
-// read on by it.
+// Element `index` (< size) of the permutation of [0, size) that `key` selects. The results must never change:
+// a resumed run reads on where it stopped by them.
 std::uint64_t permuted(std::uint64_t index, std::uint64_t size, std::uint64_t key);
 
 }  // namespace hyperrun

@@ -4,8 +4,8 @@
 
 namespace hyperrun {
 
-// Spearman's: that of the ranks, equal values sharing theirs. 1: both are in the same order, -1: the other
-// way round. As many of one as of the other. 0 where all values of one are equal.
+// Spearman's rank correlation of two lists of one length; equal values share their mean rank. 1: the lists
+// have the same order; -1: opposite orders; 0 also where all values of one list are equal.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace hyperrun

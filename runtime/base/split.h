@@ -6,7 +6,7 @@
 
 namespace hyperrun {
 
-// What lies between the separators, which may be nothing; views into `text`. Of an empty text one empty part.
+// The parts of `text` between separators, as views into it. Parts may be empty; an empty text has one part.
 inline std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {

@@ -4,7 +4,7 @@
 
 namespace hyperrun {
 
-// The name of T without its namespaces.
+// The name of T without its namespaces: "Matmul".
 template <class T>
 constexpr std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;  // "... type_name() [with T = hyperrun::op::Matmul; ...]"

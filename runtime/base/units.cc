@@ -1,13 +1,13 @@
 #include "runtime/base/units.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
 
 namespace hyperrun {
 namespace {
 
-// Three digits.
+// The value with three digits.
 std::string rounded(double v, const char* unit) {
-  return format("%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, unit);
+  return fmt::format("{:.{}f} {}", v, v < 10 ? 2 : v < 100 ? 1 : 0, unit);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Units and ids as types of their own, so that bytes are never added to nanoseconds and a buffer's
-// index is never taken for a tensor's.
+// Units and ids have types of their own: bytes cannot be added to nanoseconds, and a buffer's index cannot be
+// taken for a tensor's.
 #pragma once
 
 #include <compare>
@@ -35,7 +35,7 @@ inline constexpr Bytes kKiB{1024}, kMiB{1024 * 1024}, kGiB{1024LL * 1024 * 1024}
 std::string to_string(Bytes b);  // "1.50 MiB"
 std::string to_string(Nanos t);  // "12.3 ms"
 
-// An index into one vector of the IR. -1 is "none".
+// An index into one vector of the IR; -1: none.
 template <class Tag>
 struct Id {
   std::int32_t value = -1;

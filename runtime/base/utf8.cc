@@ -3,7 +3,7 @@
 namespace hyperrun {
 namespace {
 
-// Length of the sequence that `lead` opens, 0 when it opens none, and the bits it carries.
+// The length of the sequence that `lead` opens (0 when it opens none) and the bits that it carries.
 struct Lead {
   std::size_t bytes;
   char32_t bits;

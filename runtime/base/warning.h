@@ -1,5 +1,5 @@
-// A warning tells of something that is legal and hardly meant. It ends nothing: the user sees the place, what
-// it costs and what to write.
+// A warning is about something legal that the user hardly meant. It ends nothing. The user sees the place,
+// the cost and a remedy.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Warning {
   bool operator==(const Warning&) const = default;
 };
 
-// Two lines, as those of an Error: "PLACE: warning: CAUSE" and "  fix: REMEDY".
+// Two lines in the form of an Error: "PLACE: warning: CAUSE" and "  fix: REMEDY".
 std::string to_string(const Warning& warning);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// Whole numbers that somebody has typed.
+// Reads whole numbers that a user has typed.
 #pragma once
 
 #include <charconv>
@@ -8,13 +8,14 @@
 
 namespace hyperrun {
 
-// Digits, with a minus before them perhaps.
+// True for digits, with or without a minus before them.
 inline bool is_whole_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Reads it into `number`. Else the cause of an error: "99999999999 is more than 2147483647".
+// Reads `text` into `number` and returns "". If that fails, returns the cause of an error: "99999999999 is
+// more than 2147483647".
 template <class T>
 std::string why_not_whole(std::string_view text, T least, T most, T& number) {
   const std::string name(text);

@@ -1,5 +1,7 @@
 #include "runtime/calibrate/fit_machine.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,7 +16,7 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 
-// A figure that is looked for, around a guess.
+// A figure to fit, with a guess to start from.
 struct Sought {
   std::function<Figure&(Machine&)> of;
   double guess = 1;
@@ -22,7 +24,7 @@ struct Sought {
 };
 
 std::string counted(int n, const std::string& one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
 }
 
 class Fitting {
@@ -130,7 +132,7 @@ class Fitting {
           {[](Machine& m) -> Figure& { return m.pool.latency; }, shortest(all), 0.1, 1e9}});
   }
 
-  // Nothing was exchanged.
+  // Sets the figures of links for a calibration of one device, which has exchanged nothing.
   void alone() {
     const auto guess = [](double value) {
       return Figure{value, Evidence::kPlaceholder, "one device was calibrated, which has no links"};
@@ -157,8 +159,8 @@ class Fitting {
     return least;
   }
 
-  // Looks in logarithms: rates of machines differ by orders of magnitude. What no point depends on stays as
-  // it was guessed.
+  // Fits logarithms of figures, because rates of machines differ by orders of magnitude. A figure that no
+  // point depends on keeps its guess.
   void seek(const std::vector<const Measured*>& points, const std::string& what,
             const std::vector<Sought>& sought) {
     HR_CHECK(!points.empty(), what);
@@ -190,13 +192,13 @@ class Fitting {
     const auto nanos = [](const Measured* m) { return m->measurement.nanos; };
     const auto [first, last] = std::ranges::minmax(points, {}, nanos);
     const auto words = [&](const Measured* m) {
-      return words_of(m->point, setting_.mesh) + " (" + to_string(Nanos(std::llround(nanos(m)))) + ")";
+      return describe(m->point, setting_.mesh) + " (" + to_string(Nanos(std::llround(nanos(m)))) + ")";
     };
     const int hosts = setting_.topology.hosts();
-    return "fitted to " + counted(static_cast<int>(points.size()), what) + ", from " + words(first) + " to " +
-           words(last) + ", medians of " + std::to_string(first->measurement.repeats) + "; " +
-           counted(setting_.topology.size(), "device") + " at once on " +
-           (hosts > 1 ? counted(hosts, "host") + " of " : "") + counted(setting_.cores, "core");
+    return fmt::format("fitted to {}, from {} to {}, medians of {}; {} at once on {}{}",
+                       counted(static_cast<int>(points.size()), what), words(first), words(last),
+                       first->measurement.repeats, counted(setting_.topology.size(), "device"),
+                       (hosts > 1 ? counted(hosts, "host") + " of " : ""), counted(setting_.cores, "core"));
   }
 
   const std::vector<Measured>& measured_;

@@ -1,5 +1,4 @@
-// A machine from measurements: its figures are those with which the simulator comes nearest to what was
-// measured.
+// Fits a machine to measurements: its figures are those with which the simulator comes nearest to them.
 #pragma once
 
 #include <string>
@@ -17,26 +16,26 @@ struct Measured {
   Measurement measurement;
 };
 
-// Where it was measured.
+// The machine on which the points were measured.
 struct Setting {
   Mesh mesh;
-  Topology topology;  // of as many devices as the mesh
-  int cores = 1;      // of a host
-  Bytes hbm;          // of a device
-  // The executor runs the streams of a device in one thread: what computes and what communicates take turns.
+  Topology topology;  // has as many devices as the mesh
+  int cores = 1;      // cores of a host
+  Bytes hbm;          // HBM of a device
+  // The executor runs the streams of a device in one thread: compute and communication take turns.
   bool in_order = false;
-  Bytes pool{};  // of a device
+  Bytes pool{};  // a device's part of the pool
 };
 
-// ns of the point's instruction on the machine, as the simulator reckons it where all devices compute at
-// once.
+// The simulated time of the point's instruction, in ns, while all devices compute at once.
 double predicted(const Point& point, const Setting& setting, const Machine& machine);
 
-// Levels are the hosts, where there are several, and what joins them. Least squares of the logarithm of
-// predicted over measured. The cube's rate is that of endlessly deep products, so their ceiling is 1. Memory
-// and links have no efficiency of their own: that bytes cost more where they are few cannot be told from a
-// launch or a latency. What a single device cannot show, the links between devices, are placeholders then.
-// Throws kMpi unless hosts have as many devices each, numbered host by host.
+// The machine, by least squares of the logarithm of predicted over measured time.
+//   - With several hosts there are two levels, the host and the network.
+//   - The cube's rate is that of infinitely deep products, so the ceiling of products is 1.
+//   - Memory and links have no efficiency: its effect on few bytes cannot be told from a launch or a latency.
+//   - If there is one device only, figures of links are placeholders.
+// Throws kMpi unless all hosts have equally many devices, numbered host by host.
 Machine fit_machine(const std::vector<Measured>& measured, const Setting& setting);
 
 }  // namespace hyperrun

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kEveryone = 31;  // key of the group of all devices; the plan's groups come first
 constexpr int kFewestRounds = 3, kMostRounds = 101;
-// Of a sample. Long beside the time that an operating system gives a process at once, if time allows.
+// The shortest and the longest stretch of a sample, in ns. A stretch should be long compared with a time
+// slice of the operating system.
 constexpr double kLeastStretch = 3e5, kMostStretch = 1e7;
 
 double now() {
@@ -25,7 +26,7 @@ double now() {
                                  .count());
 }
 
-// All devices, and the page behind the points' operands.
+// Lets all devices meet, and exchange numbers in the page behind the points' operands.
 class Meeting {
  public:
   Meeting(Arena& arena, World& world) : world_(world), board_(arena.view(kPointMemory, Bytes(4096)).data()) {
@@ -84,10 +85,10 @@ class Measuring {
  private:
   const std::vector<Program>& programs() const { return plan_.roles[0].programs; }
 
-  // What points compute is of no interest, but numbers that grow out of bounds are.
+  // Clears the operands, so that repeated points do not compute ever larger numbers.
   void clear() { std::memset(arena_.base(), 0, static_cast<std::size_t>(kPointMemory.value)); }
 
-  // One run, after one that has met the memory.
+  // Measures one run of point `p`, after a first one that touches its memory.
   void pilot(std::size_t p) {
     executor_.run(p, {});
     meeting_.wait_for_all();
@@ -96,7 +97,7 @@ class Measuring {
     once_.push_back(meeting_.greatest(now() - from));
   }
 
-  // The most for which stretches are long enough; each device comes to the same.
+  // The most rounds for which stretches are long enough; the same on each device.
   int choose_rounds(double nanos) {
     nanos = meeting_.greatest(nanos);
     const auto fits = [&](double stretch) {
@@ -111,7 +112,7 @@ class Measuring {
   }
 
   double sample(std::size_t p) {
-    executor_.run(p, {});  // the program's own memory is at hand again
+    executor_.run(p, {});  // brings the program's memory into caches
     meeting_.wait_for_all();
     const double begin = now();
     meeting_.wait_for_all();
@@ -130,7 +131,7 @@ class Measuring {
   Meeting meeting_;
   Executor executor_;
   std::vector<double> once_;  // by program: ns of one run
-  std::vector<int> runs_;     // by program: of a sample
+  std::vector<int> runs_;     // by program: number of runs in a sample
   std::vector<std::vector<double>> samples_;
 };
 

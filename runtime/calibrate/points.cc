@@ -1,5 +1,7 @@
 #include "runtime/calibrate/points.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -7,12 +9,12 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
 #include "runtime/device/footprint/scratch.h"
-#include "runtime/ir/instr_words.h"
+#include "runtime/ir/describe_instr.h"
 
 namespace hyperrun {
 namespace {
 
-// Elements of an operand; of the point's type unless it has its own.
+// The elements of an operand. It has the point's data type unless `type` is set.
 struct Size {
   std::int64_t n;
   std::optional<DType> type{};
@@ -26,12 +28,11 @@ constexpr std::int64_t kAlignment = 64;
 constexpr int kMostRepeats = 64;
 constexpr double kEpsilon = 1e-6;
 
-// Buffers of each Program. What instructions take for numbers of tokens stays 0: nobody writes there.
+// The buffers of each Program. Nothing is written to kNumbers, so all ids of tokens are 0.
 constexpr BufferId kMemory(0), kNumbers(1), kPool(2);
 constexpr Bytes kMemoryBytes = kPointMemory - Bytes(64 << 10);
 
-// Collects points; every operand is of one type but for those that are float32 whatever the model's
-// precision.
+// Collects points. All operands of a point have one data type, except those that are always float32.
 class Points {
  public:
   explicit Points(const Mesh& mesh) : mesh_(mesh) {}
@@ -41,10 +42,10 @@ class Points {
   void products() {
     for (const auto& [m, n] : {std::pair{8, 8}, {16, 16}, {128, 128}, {256, 512}})
       for (const int k : {16, 64, 192, 512}) product(false, true, m, n, k, DType::kF32);
-    product(false, true, 512, 704, 256, DType::kF32);   // of a layer, forward
-    product(false, false, 512, 256, 704, DType::kF32);  // for its inputs
-    product(true, false, 704, 256, 512, DType::kF32);   // for its weights
-    product(false, true, 256, 2048, 256, DType::kF32);  // of the head
+    product(false, true, 512, 704, 256, DType::kF32);   // a layer, forward
+    product(false, false, 512, 256, 704, DType::kF32);  // the gradient of its input
+    product(true, false, 704, 256, 512, DType::kF32);   // the gradient of its weights
+    product(false, true, 256, 2048, 256, DType::kF32);  // the head
     product(true, false, 2048, 256, 256, DType::kF32);
     for (const int k : {16, 64, 192, 512}) product(false, true, 256, 256, k, DType::kBF16);
     product(false, true, 512, 704, 256, DType::kBF16);
@@ -67,7 +68,7 @@ class Points {
     add(PointClass::kAttention, shape(instr::AttentionGrad{}), {q, q, q, q, lse, q}, {q, q, q});
   }
 
-  // What a step does besides products, in tensors of some KiB to some MiB.
+  // Elementwise work of a step, in tensors of some KiB to some MiB.
   void elementwise() {
     for (const std::int64_t rows : {8, 64, 512}) {
       for (const std::int64_t width : {64, 384}) {
@@ -155,7 +156,7 @@ class Points {
     add(PointClass::kElementwise, std::move(op), in, out, std::move(same));
   }
 
-  // About tensors of n elements, or the next number that divides.
+  // Collectives of tensors of n elements, or the next number that the group divides.
   void collectives_of(const AxisList& axes, std::int64_t n) {
     using instr::CollectiveKind;
     const std::int64_t p = mesh_.size(axes), part = (n + p - 1) / p;
@@ -173,7 +174,7 @@ class Points {
   std::vector<Point> points_;
 };
 
-// Gives operands their places, one behind the other, from the start again where the memory ends.
+// Gives operands their offsets, one behind the other; at the end of the memory it starts again.
 class Places {
  public:
   explicit Places(const Point& point) : point_(point) {
@@ -212,7 +213,7 @@ class Places {
   Bytes footprint_{}, at_{};
 };
 
-// A guess that only decides how often an instruction is repeated.
+// A guess of a point's time, which only decides how often the instruction is repeated.
 double guessed_nanos(const Point& point, const Mesh& mesh) {
   const Work w = work(point.instr, mesh);
   return 2000 + static_cast<double>(w.flops.value) / 20 + static_cast<double>(w.hbm.value) / 5;
@@ -220,7 +221,7 @@ double guessed_nanos(const Point& point, const Mesh& mesh) {
 
 Program program_of(const Point& point, const Mesh& mesh, double nanos) {
   Program p;
-  p.name = words_of(point, mesh);
+  p.name = describe(point, mesh);
   p.mesh = mesh;
   p.buffers = {
       {.name = "memory", .bytes = kMemoryBytes, .state = true},
@@ -235,7 +236,7 @@ Program program_of(const Point& point, const Mesh& mesh, double nanos) {
     Instr instr = places.next();
     instr.seq = i + 1;
     instr.origin = 0;
-    // As in a step, which needs what it has communicated before it communicates again.
+    // Communication waits for the one before it, like in a step that needs each result first.
     if (communicates(instr.stream) && i > 0) instr.waits = {{instr.stream, i}};
     p.instrs.push_back(std::move(instr));
   }
@@ -250,13 +251,12 @@ std::string_view name(PointClass c) {
   return kNames[static_cast<std::size_t>(c)];
 }
 
-std::string words_of(const Point& point, const Mesh& mesh) {
+std::string describe(const Point& point, const Mesh& mesh) {
   if (const auto* c = std::get_if<instr::Collective>(&point.instr.op)) {
     const Bytes most = std::max(point.instr.in[0].bytes, point.instr.out[0].bytes);
-    return std::string(name(c->kind)) + " of " + to_string(most) + " among " +
-           std::to_string(mesh.size(c->axes));
+    return fmt::format("{} of {} among {}", name(c->kind), to_string(most), mesh.size(c->axes));
   }
-  std::string words = words_of(point.instr.op, mesh);
+  std::string words = describe(point.instr.op, mesh);
   if (point.cls == PointClass::kTransfer) return words;
   if (point.instr.in.front().dtype == DType::kBF16) words += ", bfloat16";
   if (point.cls == PointClass::kElementwise) words += " over " + to_string(work(point.instr, mesh).hbm);
@@ -268,7 +268,7 @@ Mesh mesh_of_devices(int devices) {
   for (int p = 2, rest = devices; rest > 1; ++p)
     for (; rest % p == 0; rest /= p) mesh.axes.insert(mesh.axes.begin(), {"", p});
   if (mesh.axes.empty()) mesh.axes.push_back({"", 1});
-  for (std::size_t a = 0; a < mesh.axes.size(); ++a) mesh.axes[a].name = "x" + std::to_string(a);
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) mesh.axes[a].name = fmt::format("x{}", a);
   return mesh;
 }
 

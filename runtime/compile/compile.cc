@@ -1,4 +1,18 @@
+// The list of passes, in the order in which compile() runs them:
+//
+//   training_graph()          build_model, differentiate, add_optimizer, to_bfloat16
+//   sharded_training()        shard, recompute
+//   compile()                 partition, pipeline_schedule, then for each Program lower_in_order
+//                             (passes.cc: lower, prefetch_weights, start_collectives_early,
+//                             add_exchanged_gradients_late)
+//   cut_into_tiles()          tiles of experts and of collectives (runtime/mpmd)
+//   put_in_pairs()            paired passes (runtime/mpmd/pairs.h)
+//   passes.cc                 the offload plan, its prefetches and stores, offsets of buffers, events, verify
+//
+// Plans of submodels, of which several run on one job's devices, are made by the same passes.
 #include "runtime/compile/compile.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -23,22 +37,25 @@
 namespace hyperrun {
 namespace {
 
-// An instruction takes some 600 bytes, and a stage's graph has room for the tensors of all.
+// Refuses jobs that are too large to compile: an instruction takes some 600 bytes, and the graph of each
+// stage has an entry for every tensor of the whole graph.
 void require_compilable(const Graph& graph, const Job& job, std::int64_t stages) {
   constexpr std::int64_t kMostInstructions = 10'000'000, kMostTensors = 50'000'000;
   const std::int64_t nodes = std::ssize(graph.nodes), tensors = std::ssize(graph.tensors);
   if (const std::int64_t most = std::max<std::int64_t>(1, kMostInstructions / nodes);
       job.training.micro_batches > most)
-    throw Error(Code::kBadValue, "a step of " + std::to_string(job.training.micro_batches) +
-                                     " micro-batches has more instructions than a Program can hold")
+    throw Error(Code::kBadValue,
+                fmt::format("a step of {} micro-batches has more instructions than a Program can hold",
+                            job.training.micro_batches))
         .at("training.micro_batches")
-        .legal("1 to " + std::to_string(most) + ", for this model")
+        .legal(fmt::format("1 to {}, for this model", most))
         .fix("make micro-batches of more samples each");
   if (stages * tensors > kMostTensors)
-    throw Error(Code::kBadLayout, "a pipeline of " + std::to_string(stages) + " stages of a model with " +
-                                      std::to_string(tensors) + " tensors is too large to be compiled")
+    throw Error(Code::kBadLayout,
+                fmt::format("a pipeline of {} stages of a model with {} tensors is too large to be compiled",
+                            stages, tensors))
         .at("parallel.pipeline")
-        .legal("up to " + std::to_string(kMostTensors / tensors) + " stages of this model")
+        .legal(fmt::format("up to {} stages of this model", kMostTensors / tensors))
         .fix("take a shorter pipeline axis, or fewer layers");
 }
 
@@ -54,23 +71,28 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
     use.clip = policy.clip;
     use.kl = policy.kl;
   }
+  // Build the model's forward pass for one global device.
   Graph graph = build_model(job.model, use);
   require_countable(graph);
   dump("1-model", [&] { return print(graph, mesh); });
+  // Append the backward pass.
   const auto gradients = differentiate(graph);
+  // Append the norm of all gradients, its clipping, and an update of each weight.
   add_optimizer(graph, gradients, job.training);
+  // Make activations and copies of the weights bfloat16.
   if (job.training.precision == kBfloat16) to_bfloat16(graph);
   verify(graph);
   dump("2-training", [&] { return print(graph, mesh); });
   return graph;
 }
 
-// From graphs, one a role, to programs of one name.
+// Lowers the graphs of all roles to Programs of one name.
 class Passes {
  public:
   explicit Passes(const Plan& plan) : plan_(plan) {}
 
-  // `options`: one a role; what arrives is filled in. The Programs have no places and events yet.
+  // Adds a Program to each role. `options` has one entry for each role; this function fills in the messages
+  // that arrive. The Programs have no offsets and no events yet.
   void lower_all(const std::vector<Graph>& graphs, std::vector<LowerOptions> options,
                  std::vector<Role>& roles) {
     for (std::size_t from = 0; from < graphs.size(); ++from)
@@ -90,7 +112,7 @@ bool in_phase(const Node& node, Phase phase) { return node.phase == phase; }
 
 using Schedule = std::vector<std::vector<TimedSlot>>;
 
-// Of every role: the nodes of one kind, and of the schedule the slots that `takes` picks.
+// The options of every role: a predicate for nodes, and the slots of the schedule that `takes` picks.
 std::vector<LowerOptions> options_for(const std::string& name, const Schedule& schedule,
                                       const std::function<bool(const Node&)>& wants,
                                       const std::function<bool(const Slot&)>& takes) {
@@ -109,19 +131,22 @@ bool forward_slots(const Slot& slot) { return slot.kind == SlotKind::kForward; }
 bool is_init(const Node& n) { return in_phase(n, Phase::kInit); }
 bool is_step(const Node& n) { return !in_phase(n, Phase::kInit); }
 
-// A Program that takes one pass forward. Returns its graph, sharded.
+// Adds a Program that runs one forward pass. Returns its sharded graph.
 Graph add_pass(const std::string& name, const Graph& whole, const Job& job, const Mesh& mesh, Passes& passes,
                std::vector<Role>& roles) {
   const PipelineSpec& pipeline = job.parallel.pipeline;
-  const Schedule schedule = pipeline_schedule(pipeline, static_cast<int>(roles.size()), 1);
+  // Give every tensor a layout, and insert the collectives between layouts.
   Graph graph = shard(whole, mesh, job.parallel, Rules::kThoseThatApply);
   dump("3-sharded-" + name, [&] { return print(graph, mesh); });
+  // Cut the graph into one for each stage, with messages between them.
   const std::vector<Graph> parts = partition(graph, mesh, pipeline);
+  // Lower the forward slots of each stage.
+  const Schedule schedule = pipeline_schedule(pipeline, static_cast<int>(roles.size()), 1);
   passes.lower_all(parts, options_for(name, schedule, is_step, forward_slots), roles);
   return graph;
 }
 
-// Returns the graph of "decode".
+// Adds the Programs "prefill" and "decode". Returns the graph of "decode".
 Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& passes,
                      std::vector<Role>& roles) {
   const GenerationShape shape = generation_shape(job);
@@ -134,8 +159,9 @@ Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& 
 
 Error nothing_to_cut(const Job& job) {
   return Error(Code::kBadLayout,
-               "nothing that devices send each other stands beside what could be computed in " +
-                   std::to_string(job.parallel.tiles) + " tiles")
+               fmt::format(
+                   "nothing that devices send each other stands beside what could be computed in {} tiles",
+                   job.parallel.tiles))
       .at("parallel.tiles")
       .legal("1, where no rows go between devices but those of experts that lie with their tokens")
       .fix("leave tiles out, or split experts (preset \"ep\") or products (preset \"tp\") over the devices");
@@ -147,7 +173,7 @@ struct Cuts {
   std::vector<std::int32_t> pairs;
 };
 
-// The rows of a step's last Program in tiles, one of the list a role.
+// Cuts the rows of each role's last Program into tiles. Returns the cuts of each role.
 std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
   std::vector<Cuts> cuts(plan.roles.size());
   const std::int32_t tiles = job.parallel.tiles;
@@ -169,7 +195,7 @@ std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) 
   return cuts;
 }
 
-// The passes of pairs into one order, of the same Programs.
+// Merges the passes of each pair into one order, in each role's last Program.
 void put_in_pairs(Plan& plan, const Job& job, const Moves* like, std::vector<Cuts>& cuts) {
   if (!job.parallel.paired_passes) return;
   const Machine machine = machine_of(job.supernode);
@@ -185,7 +211,9 @@ void put_in_pairs(Plan& plan, const Job& job, const Moves* like, std::vector<Cut
 
 Graph sharded_training(const Job& job) {
   const Mesh mesh{job.parallel.mesh};
+  // Give every tensor a layout, and insert the collectives between layouts.
   Graph graph = shard(training_graph(job, mesh), mesh, job.parallel);
+  // Repeat in the backward pass what the job's recomputation policies do not keep.
   recompute(graph, job.training.recompute);
   dump("3-sharded", [&] { return print(graph, mesh); });
   return graph;
@@ -208,16 +236,31 @@ Compiled compile(const Job& job, const Moves* like, const Refusals& refusals) {
   const auto roles = static_cast<int>(out.plan.roles.size());
   Passes passes(out.plan);
 
+  // Build the graph of a step: forward pass, backward pass, update, layouts, recomputation.
   out.training = sharded_training(job);
   require_compilable(out.training, job, roles);
+
+  // Cut the graph into one for each stage, with messages between them.
   const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
+
+  // Order the passes of all micro-batches on each device.
   const Turns turns = job.parallel.paired_passes ? Turns::kPaired : Turns::kSingle;
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches, turns);
+
+  // Lower each stage to instructions: one Program that initialises the state, one that does a step.
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
+
+  // Cut rows into tiles, so that one is exchanged while another is computed.
   std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
+
+  // Merge a backward pass with the forward pass of a later micro-batch, where the job asks for it.
   put_in_pairs(out.plan, job, like, cuts);
+
+  // Add the Programs of a generation that follows the training.
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
+
+  // Decide about transfers between tiers, place all buffers, add events, verify.
   assign_memory_and_events(out, job, like, refusals);
   for (std::size_t r = 0; r < cuts.size(); ++r) {
     out.moves[r].tiling = std::move(cuts[r].tiling);
@@ -227,7 +270,7 @@ Compiled compile(const Job& job, const Moves* like, const Refusals& refusals) {
   return out;
 }
 
-// What it holds comes from a checkpoint, or from the passes: nothing is to be initialised.
+// There is no Program "init": weights come from a checkpoint, and the passes fill the cache.
 Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);

@@ -1,9 +1,9 @@
-// The compiler: a Job becomes the Programs of its devices. compile.cc is the list of passes.
+// The compiler makes the Programs of a job's devices. compile.cc is the list of passes.
 //
-//   init      sets every state tensor (weights, moments, tables); runs once, before a restore
+//   init      sets every state tensor (weights, moments, tables); runs once, before a checkpoint is restored
 //   train     one step: all micro-batches forward and backward, gradient exchange, optimizer
-//   prefill   takes a chunk of a prompt of one sequence of each group     (when the job generates)
-//   decode    takes a token of every sequence, and draws the next of each (when the job generates)
+//   prefill   takes a chunk of some sequences' prompts                       (when the job generates)
+//   decode    takes one token of every sequence, and draws the next of each  (when the job generates)
 #pragma once
 
 #include <cstddef>
@@ -51,33 +51,35 @@ struct Compiled {
   Moves moves;     // and tiles
 };
 
-// Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
-// moves and in which tiles, as it was decided for a job of the same structure; else the job's policy decides.
+// Compiles a training, with its generation if it has one. Throws kBadLayout or kDoesNotFit. With
+// HYPERRUN_DUMP each phase is written there as text. `like`: transfers and tiles decided for a job of the
+// same structure; without it the job's policy decides.
 Compiled compile(const Job& job, const Moves* like = nullptr, const Refusals& refusals = {});
 
-// The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that
-// products take them in, and the cache. `like` and what is thrown: as above.
+// Compiles a generation alone: "prefill" and "decode". Its state is the weights, in the data type of
+// products, and the cache. `like` and errors as for compile().
 Compiled compile_generation(const Job& job, const Moves* like = nullptr);
 
-// The Program that scores given texts alone, "score": of each target of its samples (runtime/ir/samples.h) it
-// gives the log probability at training.policy.temperature, "logp" f32[batch / micro_batches, sequence] of
-// the job's training. State is the weights, as of a generation. `like` and what is thrown: as above.
+// Compiles only the Program "score", which scores given texts. Its output "logp", f32[batch / micro_batches,
+// sequence], is the log probability of each target of its samples (runtime/ir/samples.h) at
+// training.policy.temperature. Its state is the weights, as in a generation. `like` and errors as for
+// compile().
 Compiled compile_scoring(const Job& job, const Moves* like = nullptr);
 
-// Sizes of a job's generation. Throws kBadValue where they do not go together.
+// The sizes of a job's generation. Throws kBadValue if they do not go together.
 GenerationShape generation_shape(const Job& job);
 
-// Compiled::training alone: what a step computes, and how everything lies. Throws kBadLayout.
+// Only Compiled::training: the graph of a step with all layouts. Throws kBadLayout.
 Graph sharded_training(const Job& job);
 
-// The step of a job without stages, each buffer at a place of its own: what waits for what follows from the
-// data alone, and not from places that are used again. It has no names but those of state. `training`:
-// sharded_training's, on `mesh`.
+// The step of a job without a pipeline in which every buffer has an address range of its own. Waits then
+// follow from the data alone, not from the reuse of addresses. Only state has names. `training` is the result
+// of sharded_training() on `mesh`.
 Lowered unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches);
 
-// Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
+// Throws kDoesNotFit if a Program's peak exceeds the budget; the error names the largest live tensors there.
 void check_fits(const Plan& plan, Bytes budget);
-// The same of all tiers that the job has.
+// The same check for all tiers of the job.
 void check_fits(const Plan& plan, const SupernodeSpec& spec);
 
 }  // namespace hyperrun

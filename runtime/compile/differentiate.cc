@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/any_of.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -57,14 +58,14 @@ class Backward {
                            std::move(outs));
   }
 
-  // Adds a contribution that exists as a tensor of its own.
+  // Adds a contribution that is a tensor already.
   void contribute(const Node& forward, TensorId to, TensorId value) {
     const TensorId before = of(to);
     gradient_[to.value] =
         before.valid() ? emit(forward, op::Add{}, {before, value}, {gradient_tensor(to)})[0] : value;
   }
 
-  // Adds a contribution of an operator that can add to what is there.
+  // Adds a contribution of an operator that can accumulate into the earlier sum (Node::addend).
   void contribute(const Node& forward, TensorId to, GraphOp op, std::vector<TensorId> inputs) {
     gradient_[to.value] = emit(forward, std::move(op), std::move(inputs), {gradient_tensor(to)}, of(to))[0];
   }
@@ -73,15 +74,15 @@ class Backward {
     const TensorId dout = of(n.outputs[0]);
     if (!dout.valid()) return;
     const TensorId a = n.inputs[0], b = n.inputs[1];
-    // The gradient that flows on comes first: its redistribution then hides behind the weight's product.
+    // The input's gradient comes first: its redistribution then hides behind the weight gradient's product.
     contribute(n, a, op::Matmul{}, with_counts({dout, b}, n, 2));
-    // Of a weight [in, out] the first dimensions are the input's.
+    // A weight is [in, out], or transposed [out, in].
     const bool transposed = !graph_.has_dim(dout, graph_[b].dims.front());
     const TensorId left = transposed ? a : dout, right = transposed ? dout : a;
     contribute(n, b, op::Matmul{}, with_counts({left, right}, n, 2));
   }
 
-  // `inputs`, and the counts that `n` has behind its first `own` inputs when it is about rows of experts.
+  // `inputs` plus the counts, if `n` is about rows of experts: these follow its first `own` inputs.
   static std::vector<TensorId> with_counts(std::vector<TensorId> inputs, const Node& n, std::size_t own) {
     if (n.inputs.size() > own) inputs.push_back(n.inputs[own]);
     return inputs;
@@ -92,7 +93,7 @@ class Backward {
       contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
   }
 
-  // Through the sums as well: the third input and the fourth are of the first.
+  // Includes the gradient through the sums: the third input and the fourth are computed from the first.
   void visit(const op::Norm& op, const Node& n) {
     const TensorId dy = of(n.outputs[0]), x = n.inputs[0], w = n.inputs[1];
     if (!dy.valid()) return;
@@ -192,12 +193,12 @@ class Backward {
       contribute(n, b, op::SumRows{}, {dout});
   }
 
-  // The loss' own gradient is 1: it starts here.
+  // The backward pass starts here: the gradient of the loss itself is 1.
   void visit(const op::TokenLoss& op, const Node& n) {
     through_softmax(n, op.scale, n.inputs.size() > 4 ? n.inputs[4] : TensorId{});
   }
 
-  // What comes back for what was sent on, and what is sent back for what has come.
+  // A stored port gets its gradient back through a port; a loaded port sends its gradient back.
   void visit(const op::StorePort&, const Node& n) {
     const TensorId x = n.inputs[0], back = port_of_gradient(n.inputs[1]);
     contribute(n, x, emit(n, op::LoadPort{}, {back}, {gradient_tensor(x)})[0]);
@@ -216,7 +217,7 @@ class Backward {
     contribute(n, logp, emit(n, op::PolicyGrad{op.clip, op.kl}, n.inputs, {gradient_tensor(logp)})[0]);
   }
 
-  // d logp / d logit = one at the target - softmax.
+  // The derivative d logp / d logit is (1 at the target) - softmax.
   void visit(const op::TokenLogProbs&, const Node& n) {
     if (of(n.outputs[0]).valid()) through_softmax(n, -1, of(n.outputs[0]));
   }
@@ -227,8 +228,8 @@ class Backward {
     return graph_.add_tensor(std::move(gradients));
   }
 
-  // From what takes the sum, the maximum and the target's logit to the logits. `weights`: of each row;
-  // none: 1.
+  // Sets the gradient of the logits, from a node `n` that uses the softmax's sum, its maximum and the
+  // target's logit. `weights`: one for each row; invalid: all are 1.
   void through_softmax(const Node& n, double scale, TensorId weights) {
     const auto stats = std::ranges::find_if(graph_.nodes, [&](const Node& s) {
       return std::holds_alternative<op::SoftmaxStats>(s.op) && s.outputs[1] == n.inputs[1];
@@ -242,21 +243,35 @@ class Backward {
         emit(n, op::CrossEntropyGrad{scale * by_temperature}, inputs, {gradient_tensor(logits)})[0];
   }
 
-  // Nothing flows through: data, statistics, what the loss has covered.
-  template <class Op>
-  void visit(const Op&, const Node&) {}
+  // No gradient flows through data, statistics, initial values and updates. The gradients of sums of a norm
+  // and of a softmax are part of those of Norm and of the loss. Generation is never differentiated.
+  void visit(
+      const AnyOf<op::LoadBatch, op::LoadRequests, op::LoadSamples, op::LoadVectors, op::CachedAttention,
+                  op::MergeParts, op::Positions, op::RowSums, op::RowSquares, op::RopeTable, op::SoftmaxStats,
+                  op::RescaleSums, op::Elements, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
+                  op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::Balance> auto&,
+      const Node&) {}
+  // These operators do not occur in a forward pass before the shard pass.
+  void visit(const AnyOf<op::EmbeddingGrad, op::NormDots, op::NormGrad, op::JoinGrad, op::AttentionGrad,
+                         op::GeluGrad, op::SwiGluGrad, op::SumRows, op::CrossEntropyGrad, op::PolicyGrad,
+                         op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
+                         op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::RouteGrad,
+                         op::CombineGrad, op::ExchangeCounts, op::SumCounts, op::ExchangeRows, op::Regroup,
+                         op::Send, op::Recv, op::Cast> auto&,
+             const Node&) {}
 
   Graph& graph_;
-  std::map<std::int32_t, TensorId> gradient_;  // of a tensor, the sum so far
-  std::map<std::int32_t, int> versions_;
-  std::map<std::string, int> emitted_;  // of a forward node, how many nodes so far
+  std::map<std::int32_t, TensorId> gradient_;  // the sum of contributions so far, by tensor
+  std::map<std::int32_t, int> versions_;       // the number of gradient tensors so far, by tensor
+  std::map<std::string, int> emitted_;         // the number of backward nodes so far, by forward node
 };
 
 }  // namespace
 
 namespace {
 
-// Norms and biases, whatever dimensions they have here, are vectors in a checkpoint.
+// True for weights that are matrices in a checkpoint. Norms and biases are vectors there, whatever dimensions
+// they have in the graph.
 bool is_matrix(const Tensor& w) { return (w.saved.shape.empty() ? w.dims.size() : w.saved.shape.size()) > 1; }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
-#include "runtime/ir/shared_by_tiles.h"
+#include "runtime/ir/tile_dependencies.h"
 
 namespace hyperrun {
 namespace {
@@ -19,7 +19,7 @@ void raise(Clock& clock, const Clock& to) {
   for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], to[s]);
 }
 
-// How far each stream has read and written something.
+// The last instruction of each stream that read and that wrote some bytes.
 struct Touched {
   Clock read{}, written{};
 };
@@ -28,27 +28,27 @@ class ByAddress {
  public:
   explicit ByAddress(const Program& program) : program_(program) {}
 
-  using Piece = std::pair<const std::int64_t, SharedByTiles<Touched>>;
+  using Piece = std::pair<const std::int64_t, TileDependencies<Touched>>;
   auto pieces(const Operand& operand) {
     const std::int64_t begin = address(program_, operand);
     return memory_.pieces(begin, begin + operand.bytes.value);
   }
-  static SharedByTiles<Touched>& known(Piece& piece) { return piece.second; }
+  static TileDependencies<Touched>& known(Piece& piece) { return piece.second; }
   template <class Range>
-  void unite(const Range& range, SharedByTiles<Touched> all) {
+  void unite(const Range& range, TileDependencies<Touched> all) {
     memory_.unite(range, std::move(all));
   }
 
  private:
   const Program& program_;
-  IntervalMap<SharedByTiles<Touched>> memory_;
+  IntervalMap<TileDependencies<Touched>> memory_;
 };
 
 class ByBuffer {
  public:
   explicit ByBuffer(const Program& program) : program_(program), memory_(program.buffers.size()) {}
 
-  using Piece = SharedByTiles<Touched>;
+  using Piece = TileDependencies<Touched>;
   std::pair<Piece*, Piece*> pieces(const Operand& operand) {
     HR_CHECK(operand.bytes == program_[operand.buffer].bytes, program_[operand.buffer].name);
     Piece* piece = &memory_[operand.buffer.index()];
@@ -62,8 +62,8 @@ class ByBuffer {
   std::vector<Piece> memory_;
 };
 
-// What a touch of an operand depends on; and notes it. Who waits for a write waits for all that the write
-// itself waited for, so that it takes the place of what was there.
+// Returns what an access to an operand depends on, and records the access. Whoever waits for a write also
+// waits for all that the write waited for; therefore a write replaces all earlier records.
 template <class Memory>
 Clock touch(Memory& memory, const Operand& operand, bool write, StreamKind stream, std::int32_t seq,
             std::int64_t now) {
@@ -73,8 +73,8 @@ Clock touch(Memory& memory, const Operand& operand, bool write, StreamKind strea
   Touched written;
   written.written[at(stream)] = seq;
   for (auto piece = range.first; piece != range.second; ++piece) {
-    SharedByTiles<Touched>& known = Memory::known(*piece);
-    known.each_met(operand, [&](const Touched& met) {
+    TileDependencies<Touched>& known = Memory::known(*piece);
+    known.each_conflicting(operand, [&](const Touched& met) {
       raise(needs, met.written);
       if (write) raise(needs, met.read);
     });
@@ -84,7 +84,7 @@ Clock touch(Memory& memory, const Operand& operand, bool write, StreamKind strea
       known.write(operand, now) = written;
   }
   if (write && operand.tile.whole()) {
-    SharedByTiles<Touched> all;
+    TileDependencies<Touched> all;
     all.of(operand, now) = written;
     memory.unite(range, std::move(all));
   }
@@ -95,7 +95,8 @@ template <class Memory>
 void add_events_by(Program& program) {
   Memory memory(program);
   Clock issued{};
-  std::array<std::vector<Clock>, kStreams> known;  // of each stream: what has finished before its n-th
+  // By stream and instruction of it: what has finished before that instruction starts.
+  std::array<std::vector<Clock>, kStreams> known;
   std::int64_t now = 0;
   for (Instr& instr : program.instrs) {
     ++now;
@@ -109,7 +110,8 @@ void add_events_by(Program& program) {
     });
     Clock before = known[own].empty() ? Clock{} : known[own].back();
     before[own] = instr.seq - 1;
-    // Later events of one stream imply its earlier ones; what those waited for is implied as well.
+    // A wait is left out if another one implies it: later events of a stream imply its earlier ones, and all
+    // that those waited for.
     for (std::size_t s = 0; s < kStreams; ++s) {
       if (s == own || needs[s] <= before[s]) continue;
       bool implied = false;

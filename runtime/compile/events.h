@@ -4,12 +4,12 @@
 
 namespace hyperrun {
 
-// Numbers the instructions in their streams and adds the fewest waits that order every two which touch
-// the same address, one of them writing. By addresses and not by buffers: a place that is used again
-// waits for its former tenant.
+// Numbers the instructions in their streams, and adds the fewest waits that order every two instructions
+// which touch the same address, one of them writing. It compares addresses, not buffers: an instruction also
+// waits for uses of an earlier buffer at the same address.
 void add_events(Program& program);
 
-// The same where each buffer has a place of its own, and is touched as a whole.
+// The same for a Program in which each buffer has an address range of its own.
 void add_events_apart(Program& program);
 
 }  // namespace hyperrun

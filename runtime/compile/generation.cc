@@ -1,5 +1,7 @@
 #include "runtime/compile/generation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kUsualChunk = 64;
 
-// Into how many parts they cut the positions of a page.
+// The number of parts into which the job's rules split the positions of a page.
 std::int64_t parts_of(const Job& job) {
   const Mesh mesh{job.parallel.mesh};
   Graph cache;
@@ -54,49 +56,46 @@ GenerationShape generation_shape(const Job& job) {
   shape.page = spec.page;
   shape.parts = parts_of(job);
   if (shape.page % shape.parts != 0)
-    throw refusal("a page of " + std::to_string(shape.page) + " positions has no " +
-                      std::to_string(shape.parts) + " equal parts",
+    throw refusal(fmt::format("a page of {} positions has no {} equal parts", shape.page, shape.parts),
                   "page")
-        .legal("multiples of " + std::to_string(shape.parts))
+        .legal(fmt::format("multiples of {}", shape.parts))
         .fix("take one of these");
   const std::int64_t of_a_sequence = divided(shape.context, shape.page);
   const std::int64_t pages = spec.pages > 0 ? spec.pages : shape.slots * of_a_sequence;
   const std::string groups = std::to_string(shape.groups);
   if (shape.slots % shape.groups != 0)
-    throw refusal(std::to_string(shape.slots) + " sequences cannot be shared out to the " + groups +
-                      " parts of the batch",
-                  "slots")
+    throw refusal(
+        fmt::format("{} sequences cannot be shared out to the {} parts of the batch", shape.slots, groups),
+        "slots")
         .legal("multiples of " + groups)
         .fix("take one of these, or leave slots out");
   shape.prompts = spec.prompts > 0 ? spec.prompts : shape.groups;
   if (shape.prompts % shape.groups != 0 || shape.slots % shape.prompts != 0)
-    throw refusal("a pass takes no " + std::to_string(shape.prompts) + " prompts of " +
-                      std::to_string(shape.slots) + " sequences in " + groups + " parts of the batch",
+    throw refusal(fmt::format("a pass takes no {} prompts of {} sequences in {} parts of the batch",
+                              shape.prompts, shape.slots, groups),
                   "prompts")
-        .legal("multiples of " + groups + " that divide " + std::to_string(shape.slots))
+        .legal(fmt::format("multiples of {} that divide {}", groups, shape.slots))
         .fix("take one of these, or leave prompts out");
-  // Of decode's slots, each with as many.
+  // Each slot of "decode" gets the same number of pages.
   if (pages % shape.slots != 0)
-    throw refusal(std::to_string(pages) + " pages cannot be shared out to " + std::to_string(shape.slots) +
-                      " sequences",
-                  "pages")
-        .legal("multiples of " + std::to_string(shape.slots))
+    throw refusal(fmt::format("{} pages cannot be shared out to {} sequences", pages, shape.slots), "pages")
+        .legal(fmt::format("multiples of {}", shape.slots))
         .fix("take one of these, or leave pages out");
   shape.pages = pages / shape.groups;
   if (shape.pages < of_a_sequence)
-    throw refusal("a sequence of " + std::to_string(shape.context) + " positions takes " +
-                      std::to_string(of_a_sequence) + " pages, " + std::to_string(shape.pages) + " are there",
+    throw refusal(fmt::format("a sequence of {} positions takes {} pages, {} are there", shape.context,
+                              of_a_sequence, shape.pages),
                   "pages")
-        .legal("at least " + std::to_string(of_a_sequence * shape.groups))
+        .legal(fmt::format("at least {}", of_a_sequence * shape.groups))
         .fix("take more pages, or a smaller context");
   if (shape.chunk > shape.context)
-    throw refusal("a pass of " + std::to_string(shape.chunk) + " tokens is longer than any sequence", "chunk")
-        .legal("1 to " + std::to_string(shape.context))
+    throw refusal(fmt::format("a pass of {} tokens is longer than any sequence", shape.chunk), "chunk")
+        .legal(fmt::format("1 to {}", shape.context))
         .fix("take one of these, or leave chunk out");
   const std::int64_t learned = std::max(job.model.positions, job.model.sequence);
   if (job.model.name == "gpt2" && shape.context > learned)
-    throw refusal("the model knows " + std::to_string(learned) + " positions", "context")
-        .legal("1 to " + std::to_string(learned))
+    throw refusal(fmt::format("the model knows {} positions", learned), "context")
+        .legal(fmt::format("1 to {}", learned))
         .fix("take a smaller context");
   return shape;
 }

@@ -1,5 +1,5 @@
-// The graphs of what is not trained: a generation, where a model takes tokens of sequences which it has in a
-// cache, and the scoring of whole texts.
+// Builds the graphs of forward passes without training: generation with a key-value cache, and scoring of
+// whole texts.
 #pragma once
 
 #include "runtime/ir/graph.h"
@@ -8,19 +8,19 @@
 
 namespace hyperrun {
 
-// Whether weights have masters in float32, of which each pass begins with copies, as they are trained in the
-// same Plan; or are what products take.
+// kWithMasters: weights are float32 masters that are trained in the same Plan; each pass begins with copies
+// in the data type of products. kAlone: weights have that data type themselves.
 enum class Weights : bool { kAlone = false, kWithMasters = true };
 
-// Into how many parts the job's rules cut a batch that all numbers of devices divide.
+// The number of parts into which the job's rules split a batch that every number of devices divides.
 std::int64_t parts_of_batch(const Job& job);
 
-// Of a pass that takes `tokens` of each of `batch` sequences; not yet sharded.
+// The graph of a pass that takes `tokens` of each of `batch` sequences; not yet sharded.
 Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_t batch, std::int64_t tokens,
                        Weights weights);
 
-// Of a pass that takes as many whole sequences as a micro-batch of the job's training, by weights alone; not
-// yet sharded.
+// The graph of a pass that scores as many whole sequences as a micro-batch of the job's training; not yet
+// sharded. Weights are Weights::kAlone.
 Graph scoring_graph(const Job& job);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/compile/lower.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -59,7 +61,7 @@ class Lowering {
       split_ = split_ || slot.kind == SlotKind::kWeightGradient;
     }
     for (int b = 0; b < micro_batches_; ++b)
-      suffixes_.push_back(micro_batches_ > 1 ? "#" + std::to_string(b) : "");
+      suffixes_.push_back(micro_batches_ > 1 ? fmt::format("#{}", b) : "");
     passing_.resize(static_cast<std::size_t>(micro_batches_));
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& n = graph.nodes[i];
@@ -72,7 +74,7 @@ class Lowering {
       if (n.addend.valid()) first_of_sum_[n.outputs[0].index()] = first_of_sum_[n.addend.index()];
     }
     find_last_uses();
-    find_homes();
+    find_crossing_buffers();
   }
 
   Lowered run() {
@@ -104,7 +106,7 @@ class Lowering {
     half_ = -1;
   }
 
-  // Of this slot and those beside it.
+  // The end of the turn of `slot`, which includes the slots beside it.
   std::size_t end_of_turn(std::size_t slot) const {
     do ++slot;
     while (slot < options_.slots.size() && options_.slots[slot].beside);
@@ -119,7 +121,7 @@ class Lowering {
     }
   }
 
-  // Each once, whatever adds to it.
+  // Clears each sum once, however many nodes add to it.
   void clear_sums() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for (const TensorId t : graph_.nodes[i].outputs) {
@@ -142,10 +144,10 @@ class Lowering {
     }
   }
 
-  // Messages of a peer come in order: those before `wanted` are taken first.
+  // Messages of a peer come in order, so those before `wanted` are received first.
   void receive(const Message& wanted, int peer) {
     const auto arrivals = options_.arrivals.find(peer);
-    if (arrivals == options_.arrivals.end()) return;  // not of this Program
+    if (arrivals == options_.arrivals.end()) return;  // another Program receives it
     std::size_t& taken = taken_[peer];
     const auto& list = arrivals->second;
     const auto until = std::find(list.begin(), list.end(), wanted);
@@ -156,7 +158,7 @@ class Lowering {
 
   // --- buffers ------------------------------------------------------------------------------------
 
-  // In which order the nodes of one micro-batch are issued.
+  // The place of a node in the order in which the nodes of one micro-batch are issued.
   std::size_t rank(std::size_t node) const {
     const std::size_t n = graph_.nodes.size();
     if (graph_.nodes[node].phase == Phase::kUpdate) return 2 * n + node;
@@ -177,8 +179,9 @@ class Lowering {
     for (const auto& [label, t] : graph_.outputs) last_use_[t.index()] = kForever;
   }
 
-  // Of what crosses: where it lies. The same in each Program, as the graph alone says it.
-  void find_homes() {
+  // Finds the buffers of tensors that cross: that of the sum which they are made in place of. The result
+  // depends on the graph alone, so it is the same in each Program.
+  void find_crossing_buffers() {
     if (!options_.crosses) return;
     std::vector<int> uses(graph_.tensors.size());
     for (const Node& n : graph_.nodes) {
@@ -186,25 +189,25 @@ class Lowering {
       for (const TensorId t : n.inputs) ++uses[t.index()];
       if (n.addend.valid()) ++uses[n.addend.index()];
     }
-    homes_.resize(graph_.tensors.size());
+    sum_of_.resize(graph_.tensors.size());
     for (const Node& n : graph_.nodes)
-      for (const TensorId t : n.outputs) homes_[t.index()] = first_of_sum_[t.index()];
+      for (const TensorId t : n.outputs) sum_of_[t.index()] = first_of_sum_[t.index()];
     for (const Node& n : graph_.nodes) {
       if (n.phase != Phase::kUpdate) continue;
       for (const auto& [out, in] : in_place(n.op)) {
         if (in >= n.inputs.size()) continue;
-        const TensorId t = n.outputs[out], from = n.inputs[in], sum = homes_[from.index()];
+        const TensorId t = n.outputs[out], from = n.inputs[in], sum = sum_of_[from.index()];
         if (uses[from.index()] == 1 && sum.valid() && keeps_sum(sum) && !crosses(from) &&
             bytes_of(sum) == bytes_of(t))
-          homes_[t.index()] = sum;
+          sum_of_[t.index()] = sum;
       }
     }
   }
 
   bool crosses(TensorId t) const { return options_.crosses && options_.crosses(t); }
 
-  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept,
-  // or as it is left to another Program.
+  // True for state of the job: by class, because it is set before the first invocation, as a kept sum, or
+  // because it crosses to another Program.
   bool keeps(TensorId t) const {
     if (keeps_sum(t) || crosses(t)) return true;
     t = storage_of(graph_, t);
@@ -214,8 +217,8 @@ class Lowering {
     return options_.sums != Sums::kOfTheStep && is_accumulated(graph_[t].cls);
   }
 
-  // Of state, of sums and of what a step begins with there is one buffer, of all else one for each
-  // micro-batch; the update sees the last's.
+  // State, sums and tensors made at the begin of a step have one buffer; all others have one for each
+  // micro-batch, and the update uses that of the last.
   BufferId& buffer_of(TensorId t) {
     if (is_accumulated(graph_[t].cls) || keeps(t) || of_the_step_[t.index()]) return lasting_[t.index()];
     if (micro_batch_ < 0 && (passing_.back().empty() || !passing_.back()[t.index()].valid()))
@@ -244,7 +247,7 @@ class Lowering {
 
   BufferId state_buffer(TensorId t) {
     const TensorId storage = keeps_sum(t) ? first_of_sum_[t.index()]
-                             : crosses(t) ? homes_[t.index()]
+                             : crosses(t) ? sum_of_[t.index()]
                                           : storage_of(graph_, t);
     BufferId& b = lasting_[storage.index()];
     if (!b.valid())
@@ -268,7 +271,8 @@ class Lowering {
     return output;
   }
 
-  // A dead input of the node may give its buffer to an output, also a sum that is taken to be cleared.
+  // True if an output may take the buffer of this input, which is dead after the node. A kept sum may give
+  // its buffer too, in the update.
   bool gives_buffer(TensorId input, std::size_t node) const {
     if (crosses(input)) return false;
     if (keeps(input) && !(keeps_sum(input) && graph_.nodes[node].phase == Phase::kUpdate)) return false;
@@ -298,7 +302,7 @@ class Lowering {
     return b;
   }
 
-  // Sums of one chain of addends share a buffer.
+  // The buffer of a sum. Sums of one chain of addends share it.
   BufferId accumulated_buffer(const Node& node, TensorId t) {
     BufferId& b = lasting_[t.index()];
     if (b.valid()) return b;
@@ -306,7 +310,7 @@ class Lowering {
     return b = new_buffer(named({graph_[t].name}), bytes_of(t), category_of(graph_[t].cls));
   }
 
-  // Adds to what the addend or an earlier micro-batch has left.
+  // True if the node adds to its addend, or to the sum of earlier micro-batches.
   bool accumulates(const Node& node) const {
     if (node.addend.valid()) return true;
     return micro_batch_ >= 0 && std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId t) {
@@ -314,7 +318,7 @@ class Lowering {
            });
   }
 
-  // Of its parts; empty where none is wanted.
+  // A name of several parts; empty if the options want no names.
   std::string named(std::initializer_list<std::string_view> parts) const {
     std::string name;
     if (options_.names)
@@ -322,7 +326,7 @@ class Lowering {
     return name;
   }
 
-  // Of names of what each micro-batch has its own of.
+  // The suffix of names that differ between micro-batches.
   const std::string& suffix() const {
     static const std::string kNone;
     return micro_batch_ >= 0 ? suffixes_[static_cast<std::size_t>(micro_batch_)] : kNone;
@@ -404,22 +408,22 @@ class Lowering {
   std::vector<std::vector<BufferId>> passing_;  // by micro-batch and tensor
   std::vector<bool> initialised_;               // by tensor
   std::vector<bool> of_the_step_;               // by tensor: made once, before the first micro-batch
-  std::vector<std::size_t> last_use_;           // by tensor: rank
-  std::vector<bool> begun_;                     // by tensor: a sum that holds something
+  std::vector<std::size_t> last_use_;           // by tensor: the rank of the last node that uses it
+  std::vector<bool> begun_;                     // by tensor: the sum has a value
   std::vector<bool> made_;                      // by tensor
   std::vector<std::array<std::optional<InstrOp>, 2>> lowered_;  // by node and whether it accumulates
-  std::vector<std::optional<Bytes>> bytes_;      // by tensor: of a device's part, where it was asked for
-  std::vector<TensorId> first_of_sum_;           // by tensor: of the chain of addends that it ends
-  std::vector<TensorId> homes_;                  // by tensor, where any cross: that whose buffer it may have
+  std::vector<std::optional<Bytes>> bytes_;      // by tensor: size of a device's part, once computed
+  std::vector<TensorId> first_of_sum_;           // by tensor: the first of its chain of addends
+  std::vector<TensorId> sum_of_;                 // by tensor, if any cross: the sum whose buffer it has
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
-  std::map<int, std::size_t> taken_;             // arrivals, by peer
+  std::map<int, std::size_t> taken_;             // by peer: number of messages received
   int micro_batches_ = 1;
   std::vector<std::string> suffixes_;  // by micro-batch
-  bool split_ = false;                 // backward passes come in two parts
-  int micro_batch_ = -1;               // that is being issued; -1: none
-  std::size_t received_ = 0;           // slots whose messages have been
-  std::int32_t pairs_ = 0;             // of slots that have been issued
-  std::int32_t half_ = -1;             // of a pair that is being issued, see Instr
+  bool split_ = false;                 // backward passes are in two parts (zero bubble)
+  int micro_batch_ = -1;               // the micro-batch being issued; -1: none
+  std::size_t received_ = 0;           // slots whose messages were received
+  std::int32_t pairs_ = 0;             // pairs of slots issued so far
+  std::int32_t half_ = -1;             // Instr::half of the instructions being issued
 };
 
 }  // namespace

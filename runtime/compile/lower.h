@@ -1,4 +1,4 @@
-// From a sharded Graph to the instructions of one device.
+// Lowers a sharded Graph to the instructions of one device.
 #pragma once
 
 #include <functional>
@@ -12,39 +12,40 @@
 
 namespace hyperrun {
 
-// A tensor of a micro-batch (-1: of the update) that is on its way to another device.
+// A tensor of one micro-batch that is sent to another device; -1: a tensor of the update.
 struct Message {
   TensorId tensor;
   int micro_batch = -1;
   bool operator==(const Message&) const = default;
 };
 
-// Where a Program's sums over micro-batches are.
+// The storage of a Program's sums over micro-batches.
 enum class Sums : std::uint8_t {
-  kOfTheStep,  // in the Program, which takes all of a step
+  kOfTheStep,  // buffers of the Program, which does a whole step
   kKept,       // state, to which each invocation adds
-  kCleared     // the same, and zero when the Program has ended
+  kCleared     // state as well; zero when the Program has ended
 };
 
 struct LowerOptions {
-  std::string name;  // of the Program
-  std::vector<Slot>
-      slots;  // forward and backward passes in the order in which they are issued, then the update
-  std::function<bool(const Node&)> wants;        // nodes that belong to the Program
-  std::map<int, std::vector<Message>> arrivals;  // from each peer on the pipeline's axis, in order
+  std::string name;         // the Program's name
+  std::vector<Slot> slots;  // forward and backward passes in the order of issue; the update follows them
+  std::function<bool(const Node&)> wants;        // true for nodes that belong to the Program
+  std::map<int, std::vector<Message>> arrivals;  // messages from each peer on the pipeline's axis, in order
   Sums sums = Sums::kOfTheStep;
-  // Tensors that one Program of the graph leaves to another, which is lowered with the same predicate: state.
-  // What a kept sum becomes in place, as by an all-reduce, lies in its buffer. Empty: none.
+  // True for tensors that one Program of the graph leaves to another one, which must be lowered with the same
+  // predicate. They are state. A tensor that is made in place of a kept sum, as by an all-reduce, has the
+  // sum's buffer. Empty: no tensor crosses.
   std::function<bool(TensorId)> crosses;
-  bool names = true;  // of instructions, as origins, and of buffers that are no state
+  bool names = true;  // keep the names of instructions (Program::origins), and of buffers other than state
 };
 
-// What a device sends to each peer, in order.
+// The messages that a device sends to each peer, in order.
 std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOptions& options);
 
-// A Recv is issued while the slot, or the pair, before the one that uses it is still to run.
-// Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
-// the operator allows it and the input is dead afterwards. State buffers carry their tensor's name.
+// Lowers the wanted nodes. Buffers have sizes but no offsets yet (place.h), instructions no events
+// (events.h). An output takes the buffer of an input that is dead afterwards, if the operator allows it
+// (in_place()). A Recv is issued one slot, or pair, before the one that uses it. State buffers have their
+// tensor's name.
 Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 }  // namespace hyperrun

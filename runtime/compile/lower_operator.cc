@@ -9,7 +9,8 @@
 namespace hyperrun {
 namespace {
 
-// Of a tensor's dimensions. Planning lowers operators in very many sizes, so that these take no heap.
+// The sizes of a tensor's dimensions. It does not allocate, because planning lowers operators in very many
+// sizes.
 class Sizes {
  public:
   void push_back(std::int64_t size) {
@@ -33,7 +34,7 @@ std::int64_t product(const Sizes& sizes, std::size_t from, std::size_t to) {
   return n;
 }
 
-// Which input of a norm's gradient is what it adds to.
+// The index of the input of a norm's gradient that the result is added to.
 std::size_t addend_of(const op::NormGrad& op) { return op.centered ? 7 : 5; }
 
 class OperatorLowering {
@@ -178,7 +179,7 @@ class OperatorLowering {
   InstrOp operator()(const op::Balance& op) const { return instr::Balance{elements(in(0)), op.rate}; }
   InstrOp operator()(const op::ExchangeCounts& op) const {
     instr::Collective c = collective(instr::CollectiveKind::kAllToAll, op.axes);
-    c.to = local(out(0))[0];  // of [p, experts] to [experts] of p
+    c.to = local(out(0))[0];  // from [p, experts] to [experts] of each of p sources
     return c;
   }
   InstrOp operator()(const op::SumCounts&) const {
@@ -314,7 +315,7 @@ class OperatorLowering {
   TensorId in(std::size_t i) const { return node_.inputs[i]; }
   TensorId out(std::size_t i) const { return node_.outputs[i]; }
   const Layout& layout(TensorId t) const { return c_.graph.layouts[t.index()]; }
-  // As local_shape() has it.
+  // The same as local_shape().
   Sizes local(TensorId t) const {
     const std::vector<DimId>& dims = c_.graph[t].dims;
     const Layout& of = layout(t);
@@ -327,14 +328,14 @@ class OperatorLowering {
     }
     return sizes;
   }
-  // Of every dimension but the last.
+  // The number of rows: the product of every dimension but the last.
   std::int64_t rows(TensorId t) const {
     const auto sizes = local(t);
     return product(sizes, 0, sizes.size() - 1);
   }
   // The last dimension, undivided.
   std::int64_t whole(TensorId t) const { return c_.graph[c_.graph[t].dims.back()].size; }
-  // How often `b` is there in `a`, of which it has all dimensions but the first.
+  // The number of repetitions of `b` in `a`; `b` has all dimensions of `a` but the first ones.
   std::int64_t repeats(TensorId a, TensorId b) const {
     const std::vector<DimId>&of_a = c_.graph[a].dims, &of_b = c_.graph[b].dims;
     HR_CHECK(of_b.size() <= of_a.size() && std::equal(of_b.rbegin(), of_b.rend(), of_a.rbegin()), node_.name);
@@ -346,7 +347,7 @@ class OperatorLowering {
 
   // --- rows of experts: [experts, batch, seq, ...] ----------------------------------------------------
 
-  // Experts of the device, when the input with the counts is there.
+  // The number of the device's experts; 0 if the node has no input with counts.
   std::int64_t groups(std::size_t counts) const {
     return node_.inputs.size() > counts ? local(in(counts))[0] : 0;
   }
@@ -354,7 +355,7 @@ class OperatorLowering {
     const auto sizes = local(t);
     return groups == 0 ? 0 : product(sizes, 3, sizes.size());
   }
-  // When all experts are chosen alike.
+  // The number of rows when all experts are chosen equally often.
   std::int64_t even_rows(TensorId t) const {
     const auto sizes = local(t);
     return expected(t) / product(sizes, 3, sizes.size());
@@ -366,14 +367,14 @@ class OperatorLowering {
     if (!are_rows(out(0)))  // a weight's gradient, [experts, m, n]
       return instr::GroupedOuter{c_.accumulate, experts, width(in(0), 1), width(in(1), 1), even_rows(in(0))};
     const std::int64_t n = width(out(0), 1), k = width(in(0), 1);
-    // [experts, n, k], or [experts, k, n].
+    // The weights are [experts, n, k] or [experts, k, n].
     return instr::GroupedGemm{
         c_.accumulate, c_.graph[in(1)].dims[1] == c_.graph[out(0)].dims[3], experts, n, k, even_rows(in(0))};
   }
-  // Where this device's part of dimension `d` begins.
+  // The begin of this device's part of dimension `d`.
   Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
 
-  // Of a table, which only its first dimension may split.
+  // The first row of this device's part of a table. Only the first dimension of a table may be split.
   Coord first_row(TensorId table) const { return Coord{layout(table).dims[0], rows(table)}; }
 
   Zigzag order(TensorId t, std::size_t d) const {
@@ -395,15 +396,15 @@ class OperatorLowering {
     o.causal = causal;
     return o;
   }
-  // In whose zigzag order the sequence is kept; 1: the natural order.
+  // The ring in whose zigzag order the sequence is; 1: the natural order.
   std::int64_t ring_of_sequence() const { return c_.graph[c_.graph[in(0)].dims[1]].ring; }
-  // Of all positions. A mask is of the natural order; without one any order will do.
+  // Attention over all positions. A causal mask needs the natural order; without a mask any order will do.
   template <class Op>
   Op whole_attention(const auto& op) const {
     HR_CHECK((!op.causal || ring_of_sequence() == 1) && layout(in(0)).dims[1].empty(), node_.name);
     return attention<Op>(op.causal);
   }
-  // Among its own a part in zigzag order has the plain mask.
+  // The first step is plain attention: within one device's part, the zigzag order has the plain causal mask.
   template <class First, class Further>
   InstrOp step(const auto& op) const {
     HR_CHECK((!op.causal || ring_of_sequence() == c_.mesh.size(op.axes)) && layout(in(0)).dims[1] == op.axes,
@@ -415,14 +416,14 @@ class OperatorLowering {
     return further;
   }
 
-  // `a` has the dimensions that `b` lacks behind those of both, before the last.
+  // The dimensions of `a` that `b` lacks come just before the last one.
   template <class Op>
   InstrOp join(TensorId a, TensorId b) const {
     return Op{rows(b), rows(a) / rows(b), local(a).back(), local(b).back()};
   }
 
-  // A factor of a product as a matrix: the dimensions that stay and those that are summed over must
-  // each be neighbours.
+  // A factor of a product as a matrix. The dimensions that stay must be neighbours, and those that are summed
+  // over as well.
   Factor factor(TensorId t) const {
     const auto sizes = local(t);
     Factor f;
@@ -482,6 +483,7 @@ struct {
   Pairs operator()(const op::AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
   Pairs operator()(const op::CachedAttention&) const { return {{1, 4}, {2, 5}}; }
   Pairs operator()(const op::StorePort&) const { return {{0, 1}}; }
+  // Correct for every operator; it just may need more memory.
   Pairs operator()(const auto&) const { return {}; }
 } constexpr kInPlace;
 
@@ -505,6 +507,7 @@ struct {
   StreamKind operator()(const instr::LoadVectors&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }
 } constexpr kStream;
+static_assert(std::variant_size_v<InstrOpKinds> == 65, "which stream runs the new op?");
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// One operator of the graph as one instruction, with the sizes of one device.
+// Lowers one operator of the graph to one instruction with the sizes of one device.
 #pragma once
 
 #include "runtime/ir/program.h"
@@ -11,10 +11,10 @@ struct LowerContext {
   bool accumulate = false;  // the output already holds a part of the sum
 };
 
-// As the first micro-batch has it; of the others what is loaded differs.
+// The instruction of the first micro-batch. Other micro-batches differ in the samples that they load.
 InstrOp lower_operator(const LowerContext& context, const Node& node);
 
-// Pairs (output, input) that may share a buffer when the input is not needed any more.
+// Pairs (output, input) that may share a buffer when the input is dead afterwards.
 std::vector<std::pair<std::size_t, std::size_t>> in_place(const GraphOp& op);
 
 StreamKind stream_of(const InstrOp& op);

@@ -1,4 +1,4 @@
-// A Program as it is lowered, before it has places and events.
+// The result of lowering: a Program whose buffers have no offsets yet and whose instructions have no events.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace hyperrun {
 
-// What an instruction is made of.
+// The source of an instruction.
 struct Origin {
-  std::int32_t node = -1;         // of the Graph; -1: of none, as it clears a sum
-  std::int32_t micro_batch = -1;  // -1: of none
+  std::int32_t node = -1;         // node of the Graph; -1: none, the instruction clears a sum
+  std::int32_t micro_batch = -1;  // -1: belongs to no micro-batch
 };
 
 struct Lowered {

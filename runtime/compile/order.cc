@@ -8,7 +8,7 @@
 namespace hyperrun {
 namespace {
 
-// What products take: state, or its copies of this step.
+// True for collectives that gather weights: their inputs are state, or this step's copies of it.
 bool gathers_weights(const Program& program, const Instr& instr) {
   return std::holds_alternative<instr::Collective>(instr.op) &&
          std::all_of(instr.in.begin(), instr.in.end(), [&](const Operand& o) {
@@ -23,12 +23,13 @@ bool completes_sums(const Instr& instr) {
          (c->kind == instr::CollectiveKind::kReduceScatter || c->kind == instr::CollectiveKind::kAllReduce);
 }
 
-// Of what is then sent.
+// True for casts that round gradients before they are sent.
 bool rounds_gradients(const Instr& instr) {
   return std::holds_alternative<instr::Cast>(instr.op) && rounds(instr);
 }
 
-// Of instructions `after` to `before`, both left out: the first product; `before` if there is none.
+// The first product among the instructions between `after` and `before`, both excluded; `before` if there is
+// none.
 std::size_t product_between(const Program& program, std::size_t after, std::size_t before) {
   for (std::size_t i = after + 1; i < before; ++i)
     if (program.instrs[i].stream == StreamKind::kCube) return i;
@@ -41,14 +42,14 @@ bool touches(const Instr& instr, BufferId buffer) {
   return found;
 }
 
-// (instruction that it follows, how many moved ones come before it there)
+// A place in the new order: the instruction that it follows, and the number of moved ones before it there.
 using Position = std::pair<std::size_t, std::size_t>;
 
 }  // namespace
 
 void start_collectives_early(Program& program, std::size_t update) {
-  // Other stages wait for what the passes send, and nobody for the update: before the last message its
-  // collectives would only hold up those of the passes.
+  // Collectives of the update stay behind the last message of the passes. Other stages wait for messages, but
+  // nobody waits for the update; earlier, its collectives would only delay those of the passes.
   Position sent{0, 0};
   for (std::size_t i = 0; i < update; ++i)
     if (program.instrs[i].stream == StreamKind::kSend) sent = {i, 0};
@@ -64,12 +65,12 @@ void start_collectives_early(Program& program, std::size_t update) {
       });
       return latest;
     };
-    // Messages keep their order: the peer takes them in it.
+    // Messages keep their order, because the peer receives them in that order.
     if (i >= update && (instr.stream == StreamKind::kComm || rounds_gradients(instr))) {
       at = std::max(touched_last(), sent);
       ++at.second;
     } else if (completes_sums(instr)) {
-      // What has just been received stays where it is used: before, it would have others wait for a message.
+      // A collective of a tensor just received is not moved: others behind it would wait for the message.
       const Position ready = touched_last();
       const bool received = program.instrs[ready.first].stream == StreamKind::kRecv;
       if (const std::size_t product = product_between(program, ready.first, i); product < i && !received)
@@ -94,14 +95,14 @@ void add_exchanged_gradients_late(Program& program, std::size_t update) {
   if (std::none_of(program.instrs.begin(), end,
                    [](const Instr& i) { return std::holds_alternative<instr::Accumulate>(i.op); }))
     return;
-  constexpr std::size_t kWaiting = 2;  // the gradient of a norm comes between those of products
+  constexpr std::size_t kWaiting = 2;  // more than 1, as gradients of norms come between those of products
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
   std::deque<Instr> waiting;
   const auto add_first = [&](std::size_t n) {
     for (; n > 0; --n) instrs.push_back(std::move(waiting.front())), waiting.pop_front();
   };
-  std::vector<bool> exchanged(program.buffers.size());  // last written by a collective
+  std::vector<bool> exchanged(program.buffers.size());  // buffers that a collective wrote last
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     Instr& instr = program.instrs[i];
     const bool adds = i < update && std::holds_alternative<instr::Accumulate>(instr.op) &&
@@ -131,7 +132,7 @@ void prefetch_weights(Program& program, std::size_t update) {
   if (gathers.empty()) return;
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
-  std::size_t started = 0;  // of the gathers
+  std::size_t started = 0;  // number of gathers placed so far
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const auto here = std::lower_bound(gathers.begin(), gathers.end(), i);
     if (here == gathers.end() || *here != i) {

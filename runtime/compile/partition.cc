@@ -1,5 +1,7 @@
 #include "runtime/compile/partition.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -47,9 +49,10 @@ class Partition {
   }
 
  private:
-  // Loads tokens, says where they stand, takes its part of these or of a table, or puts a weight's parts
-  // together for one pass (ZeRO-3): repeated where it is used rather than sent. A gathered weight would go
-  // with every micro-batch, and to a stage that waits for it last of all: the sender would wait for ever.
+  // True for nodes that are repeated on each device that uses them instead of sending their result. They load
+  // tokens, compute positions, slice one of these or a table, or gather a weight for one pass (ZeRO-3). A
+  // gathered weight would be sent with every micro-batch, to a stage that waits for it last of all: the
+  // sender would wait for ever.
   bool is_source(const Node& n) const { return uses_of_sources_.contains(&n); }
 
   bool is_weight(TensorId t) const {
@@ -84,7 +87,7 @@ class Partition {
   void use(const Node& source, const Node& user) {
     const auto at_stage = [&](int device, int stage) {
       const auto [first, is_new] = uses_of_sources_[&source].try_emplace(device, stage);
-      // The one whose pass comes first.
+      // The first stage in the order of the pass.
       first->second =
           source.phase == Phase::kForward ? std::min(first->second, stage) : std::max(first->second, stage);
     };
@@ -104,8 +107,8 @@ class Partition {
   }
   int device_of(const Node& n) const { return pipeline_.stages[at(stage_of(n))].device; }
 
-  // State lies where the passes use it, or where it is copied for them; what only the update uses, where it
-  // updates.
+  // Finds the devices that hold each state: those whose passes use it or copy it. State that only the update
+  // uses is where the update runs.
   void find_holders() {
     for (const Node& n : graph_.nodes)
       if ((in_pass(n) || at_begin(n)) && !is_source(n)) {
@@ -117,25 +120,25 @@ class Partition {
       if (is_source(n))
         for (int device : users_of(n))
           for (TensorId t : n.inputs) hold(t, device);
-    // And what it is first made of, as well.
+    // State needed to initialise a held state is held as well.
     for (auto n = graph_.nodes.rbegin(); n != graph_.nodes.rend(); ++n)
       if (n->phase == Phase::kInit)
         for (int device : holders_[n->outputs[0].index()])
           for (TensorId t : n->inputs) hold(t, device);
-    std::vector<int> home(graph_.tensors.size(), -1);  // of what is made of state
+    std::vector<int> value_on(graph_.tensors.size(), -1);  // device of each tensor computed from state
     for (const Node& n : graph_.nodes) {
       if (!in_update(n) || n.inputs.empty()) continue;
       const auto& holders = holders_[storage_of(graph_, n.inputs[0]).index()];
-      const int device = holders.empty() ? home[n.inputs[0].index()] : holders.front();
+      const int device = holders.empty() ? value_on[n.inputs[0].index()] : holders.front();
       if (device < 0) continue;
       for (TensorId t : n.outputs) {
-        home[t.index()] = device;
+        value_on[t.index()] = device;
         if (graph_[t].updates.valid()) hold(t, device);
       }
     }
   }
 
-  // A cache lies with its layer from the start: nothing makes it.
+  // A cache is with its layer from the start, because no node makes it.
   void put_caches() {
     for (std::size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].cls == TensorClass::kCache && !graph_.tensors[t].updates.valid())
@@ -147,7 +150,8 @@ class Partition {
     if (std::find(holders.begin(), holders.end(), device) == holders.end()) holders.push_back(device);
   }
 
-  // Devices of different stages have nothing in common that a collective could be about, but norms.
+  // Devices of different stages share no tensor, so no collective may run along the pipeline's axis but those
+  // of norms.
   void check_axes(const Node& n) const {
     for (TensorId t : n.outputs)
       HR_CHECK(!graph_.layouts[t.index()].split_axes().has(axis_), n.name + " splits over the stages");
@@ -210,7 +214,7 @@ class Partition {
     out_[at(device)].nodes.push_back(std::move(placed));
   }
 
-  // Makes `t` available to `user` on `device`.
+  // Makes `t` available to `user` on `device`, by a message if needed.
   void bring(TensorId t, int device, const Node& user) {
     if (is_there(t, device)) return;
     const Node& maker = *made_in_[t.index()];
@@ -227,8 +231,8 @@ class Partition {
     // A tensor that goes to several devices is sent by several nodes.
     const std::size_t already = there_[t.index()].size() - 1;
     const std::string which = already > 0 ? std::to_string(already + 1) : "";
-    const std::string why = pipeline_.axis + " " + std::to_string(device) + " uses what " + pipeline_.axis +
-                            " " + std::to_string(from) + " makes";
+    const std::string why =
+        fmt::format("{} {} uses what {} {} makes", pipeline_.axis, device, pipeline_.axis, from);
     out_[at(from)].nodes.push_back(
         {name + ".Send" + which, op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage, why});
     out_[at(device)].nodes.push_back(
@@ -236,8 +240,8 @@ class Partition {
     there_[t.index()].push_back(device);
   }
 
-  // A sum over micro-batches that another device has begun: summed up here on its own, and added when both
-  // are complete.
+  // Handles a sum over micro-batches whose addend is on another device: it is summed up here separately, and
+  // both are added when they are complete.
   void add_later(Node placed, int device) {
     const TensorId sum = placed.outputs[0], other = placed.addend;
     HR_CHECK(is_accumulated(graph_[sum].cls), placed.name);
@@ -253,7 +257,7 @@ class Partition {
     append(add, device, originals_.emplace_back(add));
   }
 
-  // All graphs have the same tensors.
+  // Adds a tensor to all graphs, because all have the same tensors.
   TensorId new_tensor(const Tensor& tensor, const Layout& layout) {
     TensorId id;
     for (Graph& g : out_) {
@@ -268,7 +272,7 @@ class Partition {
     return id;
   }
 
-  // A new value of a state for all others that hold it.
+  // Sends a new value of a state to all other devices that hold it.
   void refresh(TensorId t) {
     for (int d : holders_[storage_of(graph_, t).index()])
       if (!is_there(t, d)) send(t, d, Phase::kUpdate, 0, Phase::kUpdate, 0);
@@ -279,13 +283,13 @@ class Partition {
   int devices_;
   const PipelineSpec& pipeline_;
   std::vector<Graph> out_;
-  std::vector<std::vector<int>> holders_;  // of a state, by tensor; its owner first
-  std::vector<int> made_on_;               // by tensor
-  std::vector<const Node*> made_in_;       // by tensor
-  std::vector<std::vector<int>> there_;    // on which devices a tensor is, by tensor
-  std::vector<bool> of_all_;               // computed by all devices together (norms), by tensor
-  std::map<const Node*, std::map<int, int>> uses_of_sources_;  // by device, the first stage that does
-  std::deque<Node> originals_;                                 // that this pass has made
+  std::vector<std::vector<int>> holders_;  // by tensor of a state: devices that have it, its owner first
+  std::vector<int> made_on_;               // by tensor: device
+  std::vector<const Node*> made_in_;       // by tensor: node
+  std::vector<std::vector<int>> there_;    // by tensor: devices that have it
+  std::vector<bool> of_all_;               // by tensor: all devices compute it together (norms)
+  std::map<const Node*, std::map<int, int>> uses_of_sources_;  // by node and device: its first stage
+  std::deque<Node> originals_;                                 // nodes that this pass has made
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class Scheduler {
       p.forward_end.resize(at(micro_batches)), p.backward_end.resize(at(micro_batches));
   }
 
-  // Empty when the room for activations is too small for this placement.
+  // The schedule; empty if the room for activations is too small for this placement.
   std::vector<std::vector<TimedSlot>> run() {
     std::size_t left = stages_.size() * at(micro_batches_) * (split_ ? 3 : 2);
     for (std::int64_t now = 0; left > 0;) {
@@ -48,13 +48,13 @@ class Scheduler {
 
  private:
   struct Progress {
-    int forward = 0, backward = 0, weights = 0;  // micro-batches begun
+    int forward = 0, backward = 0, weights = 0;  // number of micro-batches begun
     std::vector<std::int64_t> forward_end, backward_end;
   };
 
   int stages() const { return static_cast<int>(stages_.size()); }
 
-  // One slot or a pair; none: the device waits.
+  // The next slot of the device, or a pair; empty: the device waits.
   std::vector<Slot> choose(int device, std::int64_t now) const {
     if (free_at_[at(device)] > now) return {};
     const Load load = load_of(device);
@@ -79,8 +79,8 @@ class Scheduler {
     return {kind, stage, progress_[at(stage)].backward, beside};
   }
 
-  // The stage of the device whose turn it is. Of several: as many micro-batches as there are devices in one,
-  // then as many in the next.
+  // The stage of the device whose turn it is. With several stages on a device, one takes as many
+  // micro-batches as there are devices, then the next takes as many.
   int next_forward(int device) const {
     return first(
         device, [&](int v) { return std::tuple(progress_[at(v)].forward / devices_, v); },
@@ -111,9 +111,9 @@ class Scheduler {
   }
 
   struct Load {
-    bool wants_forward;  // or else a backward pass: they take turns once as many micro-batches are under way
-                         // as keep the stages behind busy
-    bool has_room;       // for the activations of one more micro-batch
+    bool wants_forward;  // fewer micro-batches are under way than keep the later stages busy; else a backward
+                         // pass has priority
+    bool has_room;       // there is room for the activations of one more micro-batch
   };
   Load load_of(int device) const {
     int flowing = 0, held = 0, own = 0, last = 0, first = stages();
@@ -129,8 +129,8 @@ class Scheduler {
     return {all_forward_first_ || flowing < most, !split_ || held < room};
   }
 
-  // Micro-batches that keep the stages behind busy: until the first comes back from them. In pairs each stage
-  // on the way takes the time of a pair, there and back.
+  // The number of micro-batches that keep the later stages busy until the first one comes back from them.
+  // With pairs each stage on the way takes the time of a pair, there and back.
   int most_flowing(int own, int first, int last) const {
     const int behind = stages() - 1 - last;
     if (paired_) return 2 * (stages() - 1 - first) + 1 + slack_;
@@ -151,7 +151,7 @@ class Scheduler {
     return true;
   }
 
-  // Slots that are done beside each other end together.
+  // The slots of a pair end together.
   void begin(int device, const std::vector<Slot>& slots, std::int64_t now) {
     std::int64_t end = now;
     for (const Slot& slot : slots) {

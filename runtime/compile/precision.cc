@@ -13,7 +13,7 @@ bool in_pass(const Node& n) { return n.phase == Phase::kForward || n.phase == Ph
 
 using Places = std::vector<std::size_t>;
 
-// Outputs that are float32 whatever the precision.
+// The outputs of each operator that are float32 whatever the precision.
 struct {
   Places operator()(const op::RowSums&) const { return {0}; }
   Places operator()(const op::RowSquares&) const { return {0}; }
@@ -34,13 +34,14 @@ struct {
   Places operator()(const auto&) const { return {}; }
 } constexpr kFloatOutputs;
 
-// And inputs.
+// The inputs of each operator that are float32 whatever the precision.
 struct {
   Places operator()(const op::Route&) const { return {0}; }
   Places operator()(const op::Sample&) const { return {0}; }
   Places operator()(const op::MergeParts&) const { return {0, 1}; }
   Places operator()(const auto&) const { return {}; }
 } constexpr kFloatInputs;
+static_assert(std::variant_size_v<GraphOpKinds> == 67, "which operands of the new operator must be float32?");
 
 class Lowering {
  public:
@@ -84,7 +85,7 @@ class Lowering {
     if (passes && !floats_.contains(t)) tensor.dtype = DType::kBF16;
   }
 
-  // Each is made just before its first use.
+  // Inserts each bfloat16 copy just before its first use.
   void copy_weights() {
     for (Node& node : std::exchange(graph_.nodes, {})) {
       if (in_pass(node) && !std::holds_alternative<op::Route>(node.op))

@@ -58,7 +58,7 @@ class Recomputation {
     std::vector<bool> read_backward(graph_.tensors.size(), false);
     for (const Node& n : source_)
       for (TensorId t : n.inputs) {
-        if (n.phase == Phase::kUpdate) kept_[t.index()] = true;  // sums, that no backward pass asks for
+        if (n.phase == Phase::kUpdate) kept_[t.index()] = true;  // sums that no backward pass reads
         if (!is_forward(n))
           read_backward[t.index()] = true;
         else if (producer_[t.index()] >= 0 && producer(t).layer != n.layer)
@@ -68,7 +68,7 @@ class Recomputation {
       if (is_forward(n)) keep_outputs(n, read_backward);
   }
 
-  // In the order of the forward pass: an operator's inputs have been decided before it.
+  // Decides about a node's outputs. Nodes come in the order of the forward pass, so its inputs are decided.
   void keep_outputs(const Node& n, const std::vector<bool>& read_backward) {
     const Policy policy = n.layer < 0 ? Policy::kNone : policies_[static_cast<std::size_t>(n.layer)];
     if (policy == Policy::kFull) return;
@@ -95,8 +95,9 @@ class Recomputation {
     append(std::move(n));
   }
 
-  // A redistribution that a repeated operator and its gradient both want, of a weight above all, is made
-  // once. What goes round a ring goes round twice: kept, it would be the whole sequence.
+  // Appends a node, unless it is a redistribution that is there already: a repeated operator and its gradient
+  // often need the same one, mostly of a weight. Shifts round a ring are not shared: keeping their results
+  // would take memory for the whole sequence.
   void append(Node n) {
     const bool redistributes = (is_collective(n.op) && !std::holds_alternative<op::Shift>(n.op)) ||
                                std::holds_alternative<op::Slice>(n.op);
@@ -113,8 +114,8 @@ class Recomputation {
     graph_.nodes.push_back(std::move(n));
   }
 
-  // What stands for `t` behind the forward pass: itself, or its copy, which is computed here if it was not
-  // yet.
+  // The tensor that replaces `t` in the backward pass: itself if it is kept, else a recomputed copy. Appends
+  // the nodes that compute the copy if they are missing.
   TensorId available(TensorId t) {
     std::set<int> missing;
     find_missing(t, missing);
@@ -128,7 +129,8 @@ class Recomputation {
     return t;
   }
 
-  // The forward nodes that `t` needs computed again, in their order: a message that was sent ahead is again.
+  // The forward nodes that must be repeated for `t`, in their order. A message that was sent ahead is sent
+  // ahead again.
   void find_missing(TensorId t, std::set<int>& missing) const {
     t = stand_in(t);
     if (t.index() >= producer_.size() || producer_[t.index()] < 0 || kept_[t.index()]) return;
@@ -157,10 +159,11 @@ class Recomputation {
   Graph& graph_;
   std::vector<Node> source_;
   std::vector<Policy> policies_;  // by layer
-  std::vector<int> producer_;     // of a tensor, in the forward pass
+  std::vector<int> producer_;     // by tensor: its node in the forward pass
   std::vector<bool> kept_;
-  std::map<std::int32_t, TensorId> again_;                            // what stands for a tensor
-  std::map<std::int32_t, std::vector<std::size_t>> redistributions_;  // of a tensor, in the backward pass
+  std::map<std::int32_t, TensorId> again_;  // by tensor: its replacement
+  std::map<std::int32_t, std::vector<std::size_t>>
+      redistributions_;  // by tensor: its redistributions in the backward pass
 };
 
 }  // namespace

@@ -4,13 +4,13 @@
 
 namespace hyperrun {
 
-// Rewrites a sharded graph so that the backward pass computes again what the layers' policies do not keep.
-// What goes from layer to layer is always kept. The values are, bit by bit, those that would have been kept.
+// Rewrites a sharded graph for recomputation: the backward pass computes again the activations that the
+// layers' policies do not keep. Tensors between layers are always kept. No bit of any value changes.
 //
-//   full       of a layer only its input is kept; products and messages are repeated (Chen et al. 2016)
-//   selective  an output that is as large as its inputs, which are kept anyway, and takes no product and no
-//              message: norms, SwiGLU (in the spirit of Korthikanti et al. 2022, whose attention core this
-//              attention never keeps)
+//   full       a layer keeps only its input; its products and collectives are repeated (Chen et al. 2016)
+//   selective  outputs of cheap operators (norms, SwiGLU) are computed again: those that need no product and
+//              no collective, are as large as the inputs, and whose inputs are kept anyway. This is in the
+//              spirit of Korthikanti et al. 2022, whose attention core our attention never keeps.
 void recompute(Graph& graph, const std::vector<RecomputeSpec>& specs);
 
 }  // namespace hyperrun

@@ -5,10 +5,9 @@
 namespace hyperrun {
 namespace {
 
-// From the end: gradients of weights, and redistributions (of them, or of what they are made of) that serve
-// nothing else.
+// Finds, from the end, nodes that compute gradients of weights, and redistributions that only these need.
 std::vector<bool> find_staying(const Graph& graph) {
-  std::vector<bool> flows(graph.tensors.size(), false);  // something that does not stay uses it
+  std::vector<bool> flows(graph.tensors.size(), false);  // tensors that a node which does not stay uses
   std::vector<bool> stays(graph.nodes.size(), false);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& n = graph.nodes[i];

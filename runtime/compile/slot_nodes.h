@@ -1,4 +1,4 @@
-// Which nodes of a graph a slot of the pipeline's schedule runs.
+// Finds the nodes of a graph that each slot of the pipeline's schedule runs.
 #pragma once
 
 #include <map>
@@ -17,7 +17,8 @@ class SlotNodes {
   // Indices into graph.nodes, ascending.
   const std::vector<std::size_t>& of(const Slot& slot) const;
 
-  // A node of the backward pass that yields nothing but gradients of weights: no other stage waits for it.
+  // True for nodes of the backward pass that compute only gradients of weights: no other stage waits for
+  // them.
   bool stays(std::size_t node) const { return stays_[node]; }
 
  private:

@@ -7,7 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/row_blocks.h"
-#include "runtime/ir/shared_by_tiles.h"
+#include "runtime/ir/tile_dependencies.h"
 
 namespace hyperrun {
 namespace {
@@ -31,7 +31,8 @@ std::vector<Range> ranges(const Program& program, const Instr& instr) {
 bool conflict(const std::vector<Range>& a, const std::vector<Range>& b) {
   for (const Range& x : a)
     for (const Range& y : b)
-      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end && !apart(x.operand, y.operand))
+      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end &&
+          !different_tiles(x.operand, y.operand))
         return true;
   return false;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// In units of each unknown's deviation, around what is expected of it.
+// The fit. Each unknown is in units of its deviation, relative to its expected value.
 class Fit {
  public:
   Fit(std::span<const Unknown> unknowns, const std::function<Vector(std::span<const double>)>& residuals,
@@ -53,7 +53,7 @@ class Fit {
     return sum;
   }
 
-  // One round: a step that lowers the cost, of which there is none at the minimum.
+  // Does one round: finds a step that lowers the cost. Returns false if there is none, at the minimum.
   bool improve() {
     const std::vector<Vector> slopes = derivatives();
     for (; damping_ < 1e9; damping_ *= 8) {
@@ -85,7 +85,7 @@ class Fit {
     return slopes;
   }
 
-  // Of the damped normal equations, the beliefs among them.
+  // Solves the damped normal equations, which include the priors.
   Vector solve(const std::vector<Vector>& slopes) const {
     const std::size_t n = at_.size();
     std::vector<Vector> a(n, Vector(n + 1, 0.0));
@@ -103,7 +103,7 @@ class Fit {
     return eliminate(std::move(a));
   }
 
-  // Gauss, with the largest pivot of each column.
+  // Gaussian elimination with the largest pivot of each column.
   static Vector eliminate(std::vector<Vector> a) {
     const std::size_t n = a.size();
     for (std::size_t c = 0; c < n; ++c) {

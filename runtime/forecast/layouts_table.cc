@@ -7,7 +7,7 @@
 
 #include "runtime/base/joined.h"
 #include "runtime/forecast/redistributions.h"
-#include "runtime/ir/graph_words.h"
+#include "runtime/ir/describe_layout.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -31,7 +31,7 @@ std::string layouts_table(const Graph& graph, const Mesh& mesh) {
     for (TensorId t : node.outputs) {
       if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
       std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t),
-                                   layout_words(graph, t, mesh)};
+                                   describe_layout(graph, t, mesh)};
       if (counts[row]++ == 0) rows.push_back(row);
     }
   for (const std::vector<std::string>& row : rows)

@@ -9,7 +9,7 @@
 #include "runtime/base/parallel.h"
 #include "runtime/cost/groups.h"
 #include "runtime/ir/collective_args.h"
-#include "runtime/ir/graph_words.h"
+#include "runtime/ir/describe_layout.h"
 #include "runtime/report/table.h"
 #include "runtime/verify/merged.h"
 
@@ -77,11 +77,11 @@ class Listing {
 
   // A message changes no layout.
   std::string change_of(const Node& node) const {
-    if (node.inputs.empty()) return layout_words(graph_, node.outputs[0], program_.mesh);
+    if (node.inputs.empty()) return describe_layout(graph_, node.outputs[0], program_.mesh);
     if (node.outputs.empty() ||
         graph_.layouts[node.inputs[0].index()] == graph_.layouts[node.outputs[0].index()])
-      return layout_words(graph_, node.inputs[0], program_.mesh);
-    return change_words(graph_, node.inputs[0], node.outputs[0], program_.mesh);
+      return describe_layout(graph_, node.inputs[0], program_.mesh);
+    return describe_change(graph_, node.inputs[0], node.outputs[0], program_.mesh);
   }
 
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::int64_t>;

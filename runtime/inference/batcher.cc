@@ -1,5 +1,7 @@
 #include "runtime/inference/batcher.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -14,14 +16,13 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::string count(std::int64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 Error not_finite(std::int32_t prompt, std::int64_t grown, bool prefill) {
-  return Error(Code::kNotFinite, "the logits of its token " + std::to_string(grown + 1) +
-                                     " are not finite, after " +
-                                     (prefill ? "the last pass of its prompt" : "a pass of decode"))
-      .at("prompt " + std::to_string(prompt))
+  return Error(Code::kNotFinite, fmt::format("the logits of its token {} are not finite, after {}", grown + 1,
+                                             prefill ? "the last pass of its prompt" : "a pass of decode"))
+      .at(fmt::format("prompt {}", prompt))
       .legal("finite numbers")
       .fix("look at how the weights were trained, or generate with training.precision: \"float32\"");
 }
@@ -47,15 +48,15 @@ std::int64_t Batcher::pages_for(const Prompt& prompt) const {
 
 void Batcher::add(Prompt prompt) {
   const std::int64_t length = std::ssize(prompt.tokens);
-  const std::string which = "prompt " + std::to_string(prompt.id);
+  const std::string which = fmt::format("prompt {}", prompt.id);
   if (length == 0)
     throw Error(Code::kBadValue, "it is empty").at(which).legal("a token at least").fix("give it some text");
   if (length + prompt.grow > shape_.context)
-    throw Error(Code::kBadValue, "it has " + count(length, "token") + ", with " +
-                                     count(prompt.grow, "new one") + " too many for a sequence of " +
-                                     std::to_string(shape_.context))
+    throw Error(Code::kBadValue,
+                fmt::format("it has {}, with {} too many for a sequence of {}", count(length, "token"),
+                            count(prompt.grow, "new one"), shape_.context))
         .at(which)
-        .legal("prompt and new tokens up to " + std::to_string(shape_.context))
+        .legal(fmt::format("prompt and new tokens up to {}", shape_.context))
         .fix("ask for fewer tokens, or raise inference.context");
   if (prompt.grow > 0) waiting_.push_back(std::move(prompt));
 }
@@ -67,7 +68,7 @@ bool Batcher::has_room() const {
 void Batcher::admit() {
   for (bool found = true; found && !waiting_.empty();) {
     found = false;
-    // Of the groups with a free slot the one with most pages: sequences spread evenly.
+    // Takes the group with a free slot and most free pages, so that sequences spread evenly.
     std::int64_t best = -1;
     for (std::size_t s = 0; s < slots_.size(); ++s)
       if (!slots_[s] && (best < 0 || group_of(s).free.size() > group_of(at(best)).free.size()))
@@ -79,7 +80,7 @@ void Batcher::admit() {
 bool Batcher::admit(std::size_t slot) {
   Group& group = group_of(slot);
   const std::int64_t need = pages_for(waiting_.front());
-  if (std::ssize(group.free) < need) return false;  // they come one after the other: none overtakes
+  if (std::ssize(group.free) < need) return false;  // prompts are admitted in order, none overtakes another
   Sequence sequence{std::move(waiting_.front()), {}};
   waiting_.pop_front();
   sequence.pages.assign(group.free.rbegin(), group.free.rbegin() + need);
@@ -121,7 +122,7 @@ void Batcher::put(GenerationPass& pass, std::int64_t row, const Sequence& sequen
   std::ranges::copy(sequence.pages, numbers + kRequestPages);
 }
 
-// Of each group the prompts take turns.
+// Fills a prefill pass. The prompts of each group take turns.
 bool Batcher::prefill(GenerationPass& pass) {
   const std::int64_t each = slots_of_a_group(), rows = shape_.prompts / shape_.groups;
   bool any = false;
@@ -143,7 +144,7 @@ bool Batcher::prefill(GenerationPass& pass) {
 
 bool Batcher::prefill_is_next() { return patience_ > 0 ? !prompts_wait() : !prefilled_; }
 
-// Whether those that grow go on without them once more.
+// True if prompts wait for another decode pass of the growing sequences.
 bool Batcher::prompts_wait() {
   const auto in_prompt = [](const auto& slot) { return slot && slot->in_prompt(); };
   const auto grows = [](const auto& slot) { return slot && !slot->in_prompt(); };
@@ -183,10 +184,10 @@ std::optional<GenerationPass> Batcher::next() {
   return std::nullopt;
 }
 
-std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn, std::span<const float> logp) {
+std::vector<SampledToken> Batcher::done(std::span<const std::int32_t> drawn, std::span<const float> logp) {
   HR_CHECK(drawn.size() == under_way_.size() && logp.size() == drawn.size(),
            "a token for each row of the pass");
-  std::vector<Grown> list;
+  std::vector<SampledToken> list;
   for (std::size_t row = 0; row < drawn.size(); ++row) {
     if (under_way_[row] < 0) continue;
     const std::size_t slot = at(under_way_[row]);

@@ -1,7 +1,11 @@
-// Continuous batching (Yu et al. 2022, Orca): sequences of different lengths grow together, each leaves when
-// it is done, and the next takes its slot and its pages at once. Prompts are taken chunk by chunk, and
-// between two chunks those that are growing take a step (Agrawal et al. 2023, Sarathi), so that a long prompt
-// holds nobody up.
+// Continuous batching (Yu et al. 2022, Orca): sequences of different lengths grow together. Each leaves when
+// it is done, and the next one takes its slot and its pages at once. Prompts are taken chunk by chunk, with a
+// decode pass of the growing sequences between two chunks (Agrawal et al. 2023, Sarathi), so that a long
+// prompt delays nobody.
+//
+//   pass     prefill    decode   prefill    decode   decode
+//   slot 0   A chunk 1  -        A chunk 2  A +1     A +1
+//   slot 1   -          B +1     -          B +1     B +1, ends; C takes its slot
 #pragma once
 
 #include <cstdint>
@@ -15,9 +19,9 @@
 namespace hyperrun {
 
 struct Prompt {
-  std::int32_t id = 0;  // what is drawn depends on it
+  std::int32_t id = 0;  // key of the random numbers of this sequence
   std::vector<std::int32_t> tokens;
-  std::int64_t grow = 0;  // by so many tokens, at most
+  std::int64_t grow = 0;  // most tokens to generate
 };
 
 // One invocation of "prefill" or of "decode".
@@ -26,46 +30,46 @@ struct GenerationPass {
   Requests requests;
 };
 
-// A token that a sequence has grown by, and its log probability when it was drawn.
-struct Grown {
+// A token that was drawn for a sequence, with its log probability.
+struct SampledToken {
   std::int32_t id = 0, token = 0;
   bool last = false;
   float logp = 0;
-  bool operator==(const Grown&) const = default;
+  bool operator==(const SampledToken&) const = default;
 };
 
 class Batcher {
  public:
-  // A sequence ends before its time when it draws one of `ends`. With `patience` what counts is how soon all
-  // are done, and not each: prompts that fill a pass are taken before anything grows; others wait until they
-  // do, or until their slots have lost as much meanwhile as so many passes of decode. (To wait for as long as
-  // the pass itself costs is never more than twice as dear as to know what comes: Karlin et al. 1988,
-  // competitive snoopy caching.)
+  // A sequence ends early when it draws one of `ends`. `patience` above 0 minimises the time until all
+  // sequences are done, not that of each one. Prompts that fill a pass then come before any decode; fewer
+  // prompts wait until they fill one, or until their idle slots have cost as much as `patience` decode
+  // passes. (To wait for as long as the pass itself costs is at most twice as dear as knowing the future:
+  // Karlin et al. 1988, competitive snoopy caching.)
   explicit Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends = {}, double patience = 0);
 
-  // Throws kBadValue when it is empty, or longer than a sequence may become.
+  // Throws kBadValue when the prompt is empty, or longer than a sequence may become.
   void add(Prompt prompt);
 
-  // A slot is free and nobody waits for one.
+  // True if a slot is free and no prompt waits for one.
   bool has_room() const;
-  // None: nothing is left, or a pass is under way.
+  // The next pass; nullopt if nothing is left, or a pass is under way.
   std::optional<GenerationPass> next();
-  // Of the pass under way: what was drawn in each of its rows, and its log probability. Throws kNotFinite
-  // where that is no token.
-  std::vector<Grown> done(std::span<const std::int32_t> drawn, std::span<const float> logp);
+  // Ends the pass under way, given the token drawn in each of its rows and the log probabilities. Throws
+  // kNotFinite for kNoToken.
+  std::vector<SampledToken> done(std::span<const std::int32_t> drawn, std::span<const float> logp);
 
  private:
   struct Sequence {
     Prompt prompt;
     std::vector<std::int32_t> pages;
-    std::int64_t cached = 0;  // positions
-    std::int64_t grown = 0;
-    std::int32_t last = 0;  // that was drawn
+    std::int64_t cached = 0;  // positions in the cache
+    std::int64_t grown = 0;   // tokens drawn so far
+    std::int32_t last = 0;    // the last token drawn
     bool in_prompt() const { return cached < static_cast<std::int64_t>(prompt.tokens.size()); }
   };
   struct Group {
-    std::vector<std::int32_t> free;  // pages, the next at the end
-    std::int64_t turn = 0;           // of its slots, whose prompt is taken next
+    std::vector<std::int32_t> free;  // free pages, the next at the end
+    std::int64_t turn = 0;           // the slot whose prompt is taken next
   };
 
   void admit();
@@ -83,12 +87,12 @@ class Batcher {
 
   GenerationShape shape_;
   std::vector<std::int32_t> ends_;
-  double patience_, lost_ = 0;  // passes of decode; lost: since the last prefill
+  double patience_, lost_ = 0;  // in decode passes; lost_: by idle slots since the last prefill
   std::deque<Prompt> waiting_;
   std::vector<std::optional<Sequence>> slots_;
   std::vector<Group> groups_;
-  std::vector<std::int64_t> under_way_;  // of each row of the pass: its slot; -1: nobody
-  bool prefilled_ = false;               // last
+  std::vector<std::int64_t> under_way_;  // slot of each row of the pass under way; -1: empty row
+  bool prefilled_ = false;               // the last pass was a prefill
 };
 
 }  // namespace hyperrun

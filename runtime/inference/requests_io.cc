@@ -8,7 +8,7 @@
 namespace hyperrun {
 namespace {
 
-// Tokens and numbers of a row, then how many ids there are; then ids, then rows.
+// The head: Requests::tokens, Requests::width, and the number of ids. The ids follow, then the rows.
 constexpr std::size_t kHead = 3;
 
 }  // namespace

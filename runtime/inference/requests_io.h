@@ -1,4 +1,4 @@
-// A pass' requests, as an invocation carries them.
+// Converts a pass's requests to the bytes that an invocation carries, and back.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace hyperrun {
 
 std::string to_bytes(const Requests& requests);
 
-// Throws kControl when the bytes are none.
+// Throws kControl when the bytes are no requests.
 Requests requests_from_bytes(std::string_view bytes);
 
 }  // namespace hyperrun

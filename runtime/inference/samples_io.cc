@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-// Requests begin with a number above 0, input vectors with one below.
+// The first number of samples. Requests begin with a number above 0, input vectors with one below 0.
 constexpr std::int32_t kMark = 0;
 enum Trains : std::int32_t { kNothing, kPolicy, kTexts };
 struct Head {
@@ -34,7 +34,7 @@ void take(std::string_view& from, std::size_t n, std::vector<T>& values) {
   from.remove_prefix(n * kWord);
 }
 
-// The numbers that positions have beside their tokens.
+// The arrays of numbers that positions have besides their tokens.
 template <class S>
 auto numbers_of(S& s, std::int32_t trains) {
   std::vector list{&s.weight, &s.advantage, &s.behaviour, &s.reference};

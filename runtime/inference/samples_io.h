@@ -1,4 +1,4 @@
-// A pass' samples, as an invocation carries them.
+// Converts a pass's samples to the bytes that an invocation carries, and back.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace hyperrun {
 
 std::string to_bytes(const Samples& samples);
 
-// Whether these bytes are samples, and not requests (requests_io.h) or input vectors (vectors_io.h).
+// True if these bytes are samples, and not requests (requests_io.h) or input vectors (vectors_io.h).
 bool are_samples(std::string_view bytes);
 
-// Throws kControl when the bytes are none.
+// Throws kControl when the bytes are no samples.
 Samples samples_from_bytes(std::string_view bytes);
 
 }  // namespace hyperrun

@@ -9,14 +9,14 @@
 namespace hyperrun {
 namespace {
 
-// Requests begin with a number above 0, samples with 0.
+// The first number of input vectors. Requests begin with a number above 0, samples with 0.
 constexpr std::int32_t kMark = -1;
 struct Head {
   std::int32_t mark = kMark, reserved = 0;
   std::int64_t items = 0, tokens = 0, width = 0, first = 0;
 };
 
-// What is not all there counts as no number at all.
+// True if a x b is a legal number of elements: neither factor is negative, and the product fits an int32.
 bool multiplies(std::int64_t a, std::int64_t b) {
   return a >= 0 && b >= 0 && (b == 0 || a <= std::numeric_limits<std::int32_t>::max() / b);
 }

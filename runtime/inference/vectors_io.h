@@ -1,4 +1,4 @@
-// A pass' input vectors, as an invocation carries them.
+// Converts a pass's input vectors to the bytes that an invocation carries, and back.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace hyperrun {
 
 std::string to_bytes(const InputVectors& vectors);
 
-// Whether these bytes are input vectors, and neither requests (requests_io.h) nor samples (samples_io.h).
+// True if these bytes are input vectors, and neither requests (requests_io.h) nor samples (samples_io.h).
 bool are_vectors(std::string_view bytes);
 
-// Throws kControl when the bytes are none.
+// Throws kControl when the bytes are no input vectors.
 InputVectors vectors_from_bytes(std::string_view bytes);
 
 }  // namespace hyperrun

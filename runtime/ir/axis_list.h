@@ -1,6 +1,6 @@
-// Some axes of a mesh, in an order: which dimension of a tensor they split, along which a collective goes.
-// Layouts have one for each dimension and are copied by the thousand where they are looked for, so a list is
-// a few bytes and no memory of its own.
+// An ordered list of mesh axes: those that split a dimension of a tensor, or along which a collective runs.
+// A layout has one list for each dimension, and searches for layouts copy them by the thousand. Therefore a
+// list is a few bytes without memory of its own.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace hyperrun {
 
 using AxisId = std::int32_t;  // index into Mesh::axes
 
-inline constexpr std::size_t kMostAxes = 32;  // of a mesh
+inline constexpr std::size_t kMostAxes = 32;  // the most axes of a mesh
 
-// Major first. As a std::vector<AxisId> is used, but for more than kMostAxes.
+// The axes, major first. Has the interface of std::vector<AxisId>; holds kMostAxes at most.
 class AxisList {
  public:
   using value_type = std::int8_t;
@@ -55,7 +55,7 @@ class AxisList {
     for (iterator last = std::remove_if(begin(), end(), is_out); end() != last;) pop_back();
   }
 
-  // What is behind the end is 0: as lists of integers are compared.
+  // Lexicographic, like lists of integers, because entries behind the end are 0.
   auto operator<=>(const AxisList&) const = default;
 
  private:

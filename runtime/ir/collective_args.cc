@@ -21,7 +21,7 @@ CollectiveArgs collective_args(const instr::Collective& c, int p) {
   args.peer = c.peer;
   if (c.kind == instr::CollectiveKind::kAllToAllV) args.all_to_all = {1, p, 1, p, c.outer * c.inner, false};
   if (c.kind != instr::CollectiveKind::kAllToAll) return args;
-  const std::int64_t from = c.from * p, to = c.to * p;  // whole
+  const std::int64_t from = c.from * p, to = c.to * p;  // sizes of the undivided dimensions
   args.all_to_all = c.gather_first ? AllToAllShape{c.outer, from, c.middle, to, c.inner, true}
                                    : AllToAllShape{c.outer, to, c.middle, from, c.inner, false};
   return args;

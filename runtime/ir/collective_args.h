@@ -5,8 +5,8 @@
 
 namespace hyperrun {
 
-// What an all-to-all-v moves is known when it runs; here it stands as an all-to-all of as much to each.
-// The collective as the library that runs and costs it sees it, in a group of p; buffers are left out.
+// The arguments of collective `c` in a group of p, as collectives/ runs and costs it; buffers are left out.
+// The sizes of an all-to-all-v are known only when it runs: here it is an all-to-all with equal parts.
 CollectiveArgs collective_args(const instr::Collective& c, int p);
 
 }  // namespace hyperrun

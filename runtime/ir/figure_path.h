@@ -1,4 +1,4 @@
-// A figure of a machine, named: where a profile has it, what people call it, and how to reach it.
+// A figure of a machine with its place in a profile, its name for people, and a way to reach it.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 namespace hyperrun {
 
 struct FigurePath {
-  std::string path;  // as the profile's file has it: "levels[1].latency"
+  std::string path;  // in the profile's file: "levels[1].latency"
   std::string name;  // for people: "scale-out.latency"
-  // The same figure of any machine with the same blocks and levels.
+  // Finds this figure in any machine with the same blocks and levels.
   std::function<Figure&(Machine&)> in;
-  std::function<std::string(double)> words;  // a value with its unit: "10 us"
+  std::function<std::string(double)> describe;  // writes a value with its unit: "10 us"
 };
 
 }  // namespace hyperrun

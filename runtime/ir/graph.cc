@@ -22,7 +22,7 @@ bool is_collective(const GraphOp& op) {
 
 namespace {
 
-// Of a device, along one dimension.
+// The size of one dimension of a device's part.
 std::int64_t local_size(const Graph& graph, TensorId t, std::size_t dim, const Layout& layout,
                         const Mesh& mesh) {
   const std::int64_t size = graph[graph[t].dims[dim]].size, parts = mesh.size(layout.dims[dim]);
@@ -30,22 +30,22 @@ std::int64_t local_size(const Graph& graph, TensorId t, std::size_t dim, const L
   return size / parts;
 }
 
-// Groups of `size` tokens that `count` tokens can belong to, which follow one another and begin at a multiple
-// of their number.
+// The most groups of `size` tokens that `count` consecutive tokens touch. The first token's position is a
+// multiple of `count`.
 std::int64_t groups_touched(std::int64_t count, std::int64_t size) {
   const std::int64_t least = (count + size - 1) / size;
   return count % size == 0 || size % count == 0 ? least : least + 1;
 }
 
-// A token is with as many experts of a device as it has chosen, or as there are; an expert has of each group
-// no more than its capacity.
+// The most rows of experts that a device can get. A token brings a row for each expert that it chose, at most
+// one for each expert of the device. An expert takes no more of each group than its capacity.
 std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
   const Tensor& rows = graph[t];
   std::array<std::int64_t, 3> local{};
   for (std::size_t d = 0; d < local.size(); ++d) local[d] = local_size(graph, t, d, layout, mesh);
   const std::int64_t of_tokens = std::min<std::int64_t>(local[0], rows.choices) * local[1] * local[2];
   if (rows.capacity == 0) return of_tokens;
-  // In zigzag order a device has two stretches of a sequence.
+  // A device has two separate stretches of a sequence in zigzag order.
   const std::int64_t stretches = graph[rows.dims[2]].ring > 1 && !layout.dims[2].empty() ? 2 : 1;
   const std::int64_t groups = local[1] * stretches * groups_touched(local[2] / stretches, rows.group);
   return std::min(of_tokens, local[0] * groups * rows.capacity);
@@ -77,7 +77,7 @@ std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& lay
   const std::int64_t most = local_elements(graph, t, layout, mesh);
   const Tensor& tensor = graph[t];
   if (!tensor.counts.valid()) return most;
-  // Each token has `choices` rows, shared evenly by all experts, of which the device has its own.
+  // Each token has `choices` rows, spread evenly over all experts; the device gets the share of its own ones.
   std::int64_t pairs = 1, width = 1;
   for (std::size_t d = 0; d < tensor.dims.size(); ++d)
     (d < 3 ? pairs : width) *= local_size(graph, t, d, layout, mesh);

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <sstream>
 
 #include "runtime/ir/graph.h"
@@ -11,8 +13,8 @@ std::string describe(const Graph& graph, const Mesh& mesh, TensorId t) {
   std::string text = graph[t].name + "[";
   for (std::size_t d = 0; d < graph[t].dims.size(); ++d) {
     const Dim& dim = graph[graph[t].dims[d]];
-    text += (d ? ", " : "") + dim.name + "=" + std::to_string(dim.size);
-    if (dim.ring > 1) text += " zigzag " + std::to_string(dim.ring);
+    text += fmt::format("{}{}={}", d ? ", " : "", dim.name, dim.size);
+    if (dim.ring > 1) text += fmt::format(" zigzag {}", dim.ring);
   }
   text += "]";
   if (graph[t].dtype == DType::kBF16) text += " bf16";

@@ -13,7 +13,7 @@ void verify_defined(const Graph& graph, const std::vector<bool>& defined, const 
            node.name + " uses " + graph[t].name + " before it is defined");
 }
 
-// What ran is known by its node's name: to people, and in Program::origins.
+// Names must be unique, because reports and Program::origins identify an instruction by its node's name.
 void verify_names(const Graph& graph) {
   std::unordered_set<std::string_view> seen;
   seen.reserve(graph.nodes.size());

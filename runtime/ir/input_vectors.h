@@ -1,4 +1,5 @@
-// What a pass of an encoder is told: the vectors of its items, patches of pictures or frames of sounds.
+// The input of an encoder's pass: the vectors of its items, which are patches of pictures or frames of
+// sounds.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace hyperrun {
 
-// Of the whole pass, or of those that one replica of the devices takes, which begin with the pass' item
-// `first`; items that are not there, behind the last, count as zeros.
+// The items of a whole pass, or those of one replica, which begin with the pass's item `first`. Items behind
+// the last are zeros.
 struct InputVectors {
   std::int64_t items = 0, tokens = 0, width = 0, first = 0;
   std::vector<float> values;  // [items, tokens, width], row-major

@@ -1,7 +1,7 @@
-// The instructions of a device: operators with every size resolved. A size or a position that differs
-// between devices is a Coord, so that one Program serves the whole mesh.
+// The instructions of a device: operators with every size resolved. A position that differs between devices
+// is a Coord, so that one Program serves the whole mesh.
 //
-// Each op lists its fields once, in `fields`; printing, serialisation and hashing are made from that.
+// instr_fields.h lists the fields of each op once; printing and serialisation are made from that.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@
 
 namespace hyperrun {
 
-// stride * (index of the device's slice along `axes`): where its part of a dimension begins.
+// The begin of a device's part of a dimension: stride * (index of its slice along `axes`).
 struct Coord {
   AxisList axes;
   std::int64_t stride = 0;
@@ -24,12 +24,12 @@ struct Coord {
   bool operator==(const Coord&) const = default;
 };
 
-// A Coord of a dimension says where in storage; an `order`, which positions of the text that is.
-//
-// Operands are listed as in -> out; "rows" counts every dimension but the last. An op with `accumulate` adds
-// to its output 0 instead of overwriting it. Each operand has its data type (Operand::dtype): what is not
-// stated to be i32 is float32 or bfloat16, as runtime/compile/precision.h says. Arithmetic is float32,
-// results are rounded once.
+// Conventions of the instructions:
+//   - Operands are listed as in -> out; "rows" counts every dimension but the last.
+//   - An op with `accumulate` adds to its output 0 instead of overwriting it.
+//   - Each operand has its data type (Operand::dtype). Operands not marked i32 are float32 or bfloat16, by
+//     the rules of runtime/compile/precision.h. Arithmetic is float32, results are rounded once.
+//   - A Coord counts places in storage; `order` maps such a place to a position of the text.
 namespace instr {
 
 // out[m,n] (+)= op(a)[m,k] * op(b)[k,n]
@@ -42,7 +42,7 @@ struct Positions {  // ids [, requests i32[sequences, request]] -> i32[sequences
   std::int64_t sequences = 0, length = 0;
   Coord first;
   Zigzag order;
-  std::int64_t request = 0;  // numbers of a row; 0: of every sequence the places are the same
+  std::int64_t request = 0;  // numbers in a request's row; 0: all sequences have the same places
   bool operator==(const Positions&) const = default;
 };
 struct Embedding {  // ids i32[rows], table[vocab, width] -> [rows, width]; ids outside the slice give zeros
@@ -56,8 +56,8 @@ struct EmbeddingGrad {  // ids, drows[rows, width] -> dtable[vocab, width]
   Coord first;
   bool operator==(const EmbeddingGrad&) const = default;
 };
-// `whole`: the width of the undivided row, over which the sums are taken. `centered`: of x without its mean,
-// which the sums of x give.
+// `whole`: the width of the undivided row, over which the sums are. `centered`: x is taken minus its mean,
+// which is sums / whole.
 struct RowSums {  // x[rows, width] -> sums [rows]
   std::int64_t rows = 0, width = 0;
   bool operator==(const RowSums&) const = default;
@@ -85,8 +85,8 @@ struct NormGrad {
   double eps = 0;
   bool operator==(const NormGrad&) const = default;
 };
-struct RopeTable {  // [positions i32] -> [positions, head_dim]: of each head_dim/2 cosines, then as many
-                    // sines
+// [positions i32] -> [positions, head_dim]: for each position head_dim/2 cosines, then head_dim/2 sines
+struct RopeTable {
   std::int64_t positions = 0, head_dim = 0;
   double theta = 0;
   Coord first;
@@ -94,10 +94,11 @@ struct RopeTable {  // [positions i32] -> [positions, head_dim]: of each head_di
   RopeScaling scaling;
   bool operator==(const RopeTable&) const = default;
 };
-struct Rope {  // x[batch, seq, heads, head_dim], table[., turned] -> y, with the last `turned` of a head
-               // turned
-  bool inverse = false, neighbours = false;  // pairs are neighbours, or of two halves
-  bool each = false;                         // sequence has its own table
+// x[batch, seq, heads, head_dim], table[., turned] -> y: the last `turned` elements of each head are rotated
+struct Rope {
+  bool inverse = false;
+  bool neighbours = false;  // a pair is two neighbours; else one element of each half
+  bool each = false;        // each sequence has a table of its own
   std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, turned = 0;
   bool operator==(const Rope&) const = default;
 };
@@ -105,14 +106,15 @@ struct Join {  // a[rows, repeat, left], b[rows, right] -> [rows, repeat, left +
   std::int64_t rows = 0, repeat = 1, left = 0, right = 0;
   bool operator==(const Join&) const = default;
 };
-struct JoinGrad {  // d[rows, repeat, left + right] -> da[rows, repeat, left], db[rows, right], of all that
-                   // repeat
+// d[rows, repeat, left + right] -> da[rows, repeat, left], db[rows, right]: summed over `repeat`
+struct JoinGrad {
   std::int64_t rows = 0, repeat = 1, left = 0, right = 0;
   bool operator==(const JoinGrad&) const = default;
 };
+// q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_heads,head_dim], v[.., value_dim]
+// -> o[batch,seq,kv_heads,group,value_dim], lse; scratch last.
 // `causal`: a query sees the keys up to its own position; else all keys of its sequence.
-struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_heads,head_dim], v[.., value_dim]
-                    // -> o[batch,seq,kv_heads,group,value_dim], lse; scratch last
+struct Attention {
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool causal = true;
   bool operator==(const Attention&) const = default;
@@ -122,15 +124,15 @@ struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   bool causal = true;
   bool operator==(const AttentionGrad&) const = default;
 };
-// Of a pass of generation (requests.h): each sequence's queries against the keys and values of its pages, and
-// of this pass, which are added to the pages.
-struct CachedAttention {  // q, k, v [batch, seq, ..] as above, requests i32[batch, request], keys [pages,
-                          // page, kv_heads, head_dim], values [.., value_dim] -> o, keys, values in place [,
-                          // lse]
+// Attention of a generation's pass (requests.h): each sequence's queries against the keys and values in its
+// pages, and those of this pass, which it adds to the pages.
+// q, k, v [batch, seq, ..] like Attention, requests i32[batch, request], keys [pages, page, kv_heads,
+// head_dim], values [.., value_dim] -> o, keys, values in place [, lse]
+struct CachedAttention {
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   std::int64_t request = 0, pages = 0, page = 0;
-  std::int64_t context = 0;  // positions of a sequence, at most
-  std::int64_t parts = 1;    // of a page, of which this device has one: o is float32 then, and of its part
+  std::int64_t context = 0;  // most positions of a sequence
+  std::int64_t parts = 1;    // parts of a page; this device has one. With several, o is float32 and partial.
   Coord part;
   bool operator==(const CachedAttention&) const = default;
 };
@@ -138,9 +140,9 @@ struct MergeParts {  // float32[parts, batch, seq, heads, width], lse[parts, bat
   std::int64_t parts = 0, batch = 0, seq = 0, heads = 0, width = 0;
   bool operator==(const MergeParts&) const = default;
 };
-// A further step of attention along a ring: of the device `step` before this one come the keys and values.
-// Both hold a part of a sequence, `seq` positions, in zigzag order where it is causal; else in any order, and
-// all queries see all keys.
+// A later step of attention round a ring: the keys and values are those of the device `step` before this one.
+// Each device holds `seq` positions of a sequence: in zigzag order if causal; else in any order, and all
+// queries see all keys.
 struct AttentionStep {  // q, k, v, o, lse -> o, lse; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   AxisList ring;
@@ -163,8 +165,8 @@ struct GeluGrad {  // x[n], dy[n] -> dx[n]
   std::int64_t n = 0;
   bool operator==(const GeluGrad&) const = default;
 };
-// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x the rows
-// that there are when all experts are chosen alike. The same holds of SwiGluGrad.
+// With `groups` the operands are rows of that many experts: the last input is `counts` i32[groups], and
+// n = width x the number of rows when all experts are chosen equally often. The same holds for SwiGluGrad.
 struct SwiGlu {  // gate[n], up[n] -> h[n]
   std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGlu&) const = default;
@@ -173,9 +175,9 @@ struct SwiGluGrad {  // gate, up, dh -> dgate, dup
   std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGluGrad&) const = default;
 };
-// Experts; see runtime/device/kernels/experts.h. `rows`: how many there are when all experts are chosen
-// alike. Of a tile of the rows (Operand::tile) `rows`, and n of a SwiGlu, are the tile's, and the counts are
-// those of each source, i32[sources, groups]; so many sources as the operand has bytes for.
+// Products of experts (runtime/device/kernels/experts.h). `rows`: the number of rows when all experts are
+// chosen equally often. For a tile of the rows (Operand::tile), `rows` and a SwiGlu's n are the tile's, and
+// the counts are i32[sources, groups]; the number of sources follows from the bytes of that operand.
 struct GroupedGemm {  // rows[., k], b[groups, n, k] (or [groups, k, n]), counts i32[groups] -> [., n]
   bool accumulate = false, trans_b = false;
   std::int64_t groups = 0, n = 0, k = 0, rows = 0;
@@ -190,9 +192,11 @@ struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scr
   std::int64_t tokens = 0, experts = 0, choices = 0;
   bool sigmoid = false, normalize = true;
   double scale = 1;
-  std::int64_t groups = 1, group_choices = 1;  // of experts
-  std::int64_t capacity = 0, group = 0;        // of an expert, in each group of tokens; 0: no bound
-  std::int64_t seq = 0;                        // tokens of a sequence
+  std::int64_t groups = 1;         // groups of experts
+  std::int64_t group_choices = 1;  // groups that a token chooses from
+  std::int64_t capacity = 0;       // most rows of an expert in each `group` of tokens; 0: no bound
+  std::int64_t group = 0;
+  std::int64_t seq = 0;  // tokens of a sequence
   Zigzag order;
   bool operator==(const Route&) const = default;
 };
@@ -247,8 +251,9 @@ struct Accumulate {  // x[n] -> sum[n]
   std::int64_t n = 0;
   bool operator==(const Accumulate&) const = default;
 };
-struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows],
-                       // target logit[rows]; all of logits times `scale`
+// logits[rows, width], targets i32[rows] -> e (in the place of logits), m'[rows], s'[rows], target
+// logit[rows]; the logits are multiplied by `scale` first
+struct SoftmaxStats {
   std::int64_t rows = 0, width = 0;
   Coord first;
   double scale = 1;
@@ -264,8 +269,9 @@ struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] [
   double scale = 1;
   bool operator==(const TokenLoss&) const = default;
 };
-struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] [, weights[rows]]
-                           // -> dlogits (over e)
+// e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] [, weights[rows]] -> dlogits (in the place of
+// e)
+struct CrossEntropyGrad {
   std::int64_t rows = 0, width = 0;
   double scale = 1;
   Coord first;
@@ -305,12 +311,12 @@ struct AdamW {  // w, g, m, v [, factor of g] -> w, m, v in place
   double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   bool operator==(const AdamW&) const = default;
 };
-// -> the device's part of a tensor whose elements are drawn by their global index (layout independent)
+// -> the device's part of a random tensor. Each element depends on its global index alone, not on the layout.
 struct InitNormal {
   std::vector<std::int64_t> shape, local;  // global and local
   std::vector<Coord> first;
   double std = 0;
-  std::uint64_t key = 0;  // of the tensor
+  std::uint64_t key = 0;  // random key of the tensor
   bool operator==(const InitNormal&) const = default;
 };
 struct Fill {  // -> [n]
@@ -320,19 +326,19 @@ struct Fill {  // -> [n]
 };
 struct Copy {  // in[outer, parts, inner] -> out[outer, inner]: part `part`; parts = 1 copies all
   std::int64_t outer = 1, parts = 1, inner = 0;
-  AxisList part;  // its index is the part
+  AxisList part;  // the part's number is the device's index on these axes
   std::int64_t element_bytes = 4;
   bool operator==(const Copy&) const = default;
 };
-// A box of one row-major array -> the same elements of another: size[d] along each dimension, `from` and `to`
-// elements apart, at most five dimensions. Operands begin at the box' first element and end with its last.
-// Where data types differ, elements next to each other must be so on both sides (the last strides are 1).
+// Copies a box of one row-major array into a box of another: at most five dimensions, size[d] elements along
+// dimension d, with strides from[d] and to[d] in elements. Operands begin at the box's first element and end
+// with its last. If the data types differ, the last strides must be 1 on both sides.
 struct StridedCopy {
   std::vector<std::int64_t> size, from, to;
   bool operator==(const StridedCopy&) const = default;
 };
-// -> ids i32[sequences, length], targets [, targets one further on, ...] (-1 behind the sequence); of the
-// step that the invocation names
+// -> ids i32[sequences, length], targets [, targets one further on, ...] of the step that the invocation
+// names. Targets behind the end of a sequence are -1.
 struct LoadBatch {
   std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the step's batch
   std::int64_t sequences = 0, length = 0;
@@ -341,11 +347,11 @@ struct LoadBatch {
   std::int64_t whole = 0;  // tokens of a sequence
   bool operator==(const LoadBatch&) const = default;
 };
-// Between HBM and what lies beyond it. A stay in HBM that ends without a Store is detached: its bytes are not
-// needed again, or lie beyond as they are.
+// Prefetch and Store move bytes between HBM and a lower tier. A buffer may leave HBM without a Store if its
+// bytes are not needed again or are in the lower tier already.
 //
-// With `row` the bytes are rows of experts: counts i32[.] are the second input, and as many rows are moved as
-// they add up to, each of `row` bytes.
+// With `row` the bytes are rows of experts, `row` bytes each. The second input is counts i32[.]; their sum is
+// the number of rows moved.
 struct Prefetch {  // bytes in `from` [, counts] -> the same in HBM
   Tier from = Tier::kPool;
   std::int64_t bytes = 0, row = 0;
@@ -362,46 +368,48 @@ struct LoadRequests {  // -> ids i32[sequences, length], requests i32[sequences,
   Zigzag order;
   bool operator==(const LoadRequests&) const = default;
 };
-struct LoadSamples {  // -> ids i32[sequences, length], targets i32 [, weight [, advantage, behaviour,
-                      // reference]] [, rows of features i32, ...]; of the invocation's samples
+// -> ids i32[sequences, length], targets i32 [, weight [, advantage, behaviour, reference]] [, rows of
+// features i32, ...] of the invocation's samples
+struct LoadSamples {
   std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the samples
   std::int64_t sequences = 0, length = 0;
   Coord sequence, position;
   Zigzag order;
   std::int64_t whole = 0;     // tokens of a sequence
-  std::int64_t features = 0;  // of so many the rows come last
+  std::int64_t features = 0;  // number of outputs with rows of features; they come last
   bool operator==(const LoadSamples&) const = default;
 };
-struct LoadVectors {  // -> vectors[items, tokens, width]; of the invocation's input vectors
+struct LoadVectors {  // -> vectors[items, tokens, width] of the invocation's input vectors
   std::int64_t items = 0, tokens = 0, width = 0;
   Coord item;
   bool operator==(const LoadVectors&) const = default;
 };
-// Of the invocation's slot.
-struct LoadPort {  // port[slots, n] -> [n]
+struct LoadPort {  // port[slots, n] -> [n], the slot that the invocation names
   std::int64_t slots = 1, n = 0;
   bool operator==(const LoadPort&) const = default;
 };
-// A box of what lies in the HBM of a rank of the run, of the invocation's slot, to where it is asked for: its
-// owner takes no part.
+// Reads a box of another rank's HBM, in the slot that the invocation names. The other rank takes no part.
 struct Fetch {
   std::int32_t from_rank = 0, to_rank = 0;
-  std::int64_t offset = 0, slot = 0;         // bytes, there: of the box in slot 0, and from slot to slot
-  std::vector<std::int64_t> size, from, to;  // elements, and how far they are from each other there and here
+  std::int64_t offset = 0;                   // bytes from the begin of that HBM to the box of slot 0
+  std::int64_t slot = 0;                     // bytes from one slot to the next
+  std::vector<std::int64_t> size, from, to;  // elements along each dimension, and strides there and here
   bool operator==(const Fetch&) const = default;
 };
-struct StorePort {  // x[n], port[slots, n] -> port in place
+struct StorePort {  // x[n], port[slots, n] -> port in place, the slot that the invocation names
   std::int64_t slots = 1, n = 0;
   bool operator==(const StorePort&) const = default;
 };
-struct SelectRow {  // x[batch, seq, width], requests i32[batch, request] -> [batch, width] of each sequence's
-                    // last token (zeros when not in the slice, or nobody is there)
+// x[batch, seq, width], requests i32[batch, request] -> [batch, width], the row of each sequence's last
+// token. The row is zeros if the token is not in the device's slice, or the slot has no sequence.
+struct SelectRow {
   std::int64_t batch = 0, seq = 0, width = 0, request = 0;
   Coord first;
   Zigzag order;
   bool operator==(const SelectRow&) const = default;
 };
-struct Sample {  // logits[batch, vocab], requests i32[batch, request] -> token i32[batch], logp[batch] of it
+// logits[batch, vocab], requests i32[batch, request] -> token i32[batch], logp[batch] of that token
+struct Sample {
   std::int64_t batch = 0, vocab = 0, request = 0;
   double temperature = 0;
   std::int64_t top_k = 0;
@@ -424,20 +432,20 @@ constexpr bool is_message(CollectiveKind kind) {
   return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
 }
 
-// Over the group of devices that differ only on `axes`, p of them, in the order of Mesh::index.
+// A collective runs over the group of p devices that differ only on `axes`, in the order of Mesh::index.
 //   all-reduce      in[inner]            -> out[inner]
 //   reduce-scatter  in[outer, p, inner]  -> out[outer, inner]
 //   all-gather      in[outer, inner]     -> out[outer, p, inner]
-//   all-to-all      the split moves from one dimension to another. `gather_first`: the dimension that
+//   all-to-all      the split moves from one dimension to another. With `gather_first` the dimension that
 //                   becomes whole lies before the one that becomes split:
 //                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
 //                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
-//   all-to-all-v    in rows[., inner], counts i32[p * experts], of each source i32[p, experts] -> out
-//                   rows[., inner]: to each what its experts are sent (`back`: what its tokens have sent),
-//                   `outer` rows to or from each when all experts are chosen alike
-//   shift           in[inner]            -> out[inner] of the next device; the first is next to the last
+//   all-to-all-v    in rows[., inner], counts i32[p * experts], counts of each source i32[p, experts] -> out
+//                   rows[., inner]: each device gets the rows for its experts (`back`: each gets the rows of
+//                   its tokens). `outer` rows go to each device when all experts are chosen equally often
+//   shift           in[inner]            -> out[inner] on the next device; the first follows the last
 //   send            in[inner], to `peer`, an index in the group
-//   recv                                 -> out[inner], from `peer`; messages of a pair come in order
+//   recv                                 -> out[inner], from `peer`; the messages of a pair come in order
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   AxisList axes;
@@ -447,7 +455,7 @@ struct Collective {
   std::int64_t from = 1, middle = 1, to = 1;
   bool gather_first = true;
   std::int32_t peer = 0;
-  std::int64_t experts = 0;  // of a device
+  std::int64_t experts = 0;  // experts of one device
   bool back = false;
   bool operator==(const Collective&) const = default;
 };
@@ -468,8 +476,8 @@ using InstrOpKinds = std::variant<
     instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements, instr::LoadVectors,
     instr::LoadPort, instr::StorePort, instr::Fetch>;
 
-// One of them. Copies, moves, comparisons and the destructor have a case for each kind; they are
-// compiled once, in instr.cc, and not wherever an instruction is copied.
+// The op of one instruction. Copies, moves, comparisons and the destructor have a case for each kind, so they
+// are compiled once, in instr.cc, and not in every file that copies an instruction.
 struct InstrOp : InstrOpKinds {
   using InstrOpKinds::InstrOpKinds;
   InstrOp();

@@ -1,15 +1,13 @@
-// The fields of each instruction, listed once: f(op, visitor) calls visitor("name", field) for each, in
-// a fixed order. Text dumps and the wire format both come from here, so a field cannot be printed and
-// not sent. Append fields at the end. Dumps leave out a field that is zero; visitor("name", field, usual)
-// makes it another value that they leave out.
+// The fields of each instruction, listed once: fields(op, visitor) calls visitor("name", field) for each, in
+// a fixed order. Text dumps and the wire format both come from here, so no field is printed but not sent.
+// Append fields at the end. Dumps leave out a field that is zero; with visitor("name", field, usual) they
+// leave it out if it equals `usual`.
 #pragma once
 
+#include "runtime/base/any_of.h"
 #include "runtime/ir/instr.h"
 
 namespace hyperrun::instr {
-
-template <class T, class... U>
-concept AnyOf = (std::same_as<std::remove_const_t<T>, U> || ...);
 
 void fields(AnyOf<Gemm> auto& o, auto&& v) {
   v("trans_a", o.trans_a), v("trans_b", o.trans_b), v("accumulate", o.accumulate);

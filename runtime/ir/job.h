@@ -1,5 +1,5 @@
-// The job as plain values: what the user asked for, defaults filled in. Parsed and validated in
-// runtime/spec from proto/job.proto, whose field comments are the reference; nothing below knows
+// The job as plain values: what the user asked for, with defaults filled in. runtime/spec reads and checks
+// it; the comments in proto/job.proto are the reference of the fields. No room below runtime/spec knows
 // protobuf.
 #pragma once
 
@@ -16,14 +16,14 @@
 
 namespace hyperrun {
 
-// The machine that a job asks for. Rates and latencies feed the simulator and the compiler's
-// choices; the emulated machine runs as fast as the host allows (NATIVE clock). Their defaults are one
-// die of an Ascend 910C (data sheet) in float32.
+// The machine that a job asks for. The simulator and the compiler use its rates and latencies; with the
+// native clock the emulated machine runs as fast as the host allows. The default rates are those of one die
+// of an Ascend 910C (data sheet) in float32.
 struct SupernodeSpec {
   std::int32_t devices = 1;
   Bytes hbm{};                     // budget of one device
-  Bytes pool{};                    // budget of the shared DDR pool, all devices together
-  Bytes flash{};                   // budget of the devices' files, all devices together
+  Bytes pool{};                    // budget of the shared DDR pool, for all devices together
+  Bytes flash{};                   // budget of the devices' files, for all devices together
   double cube_flops = 99.5e12;     // matrix products, flop/s of one device
   double vector_flops = 11e12;     // elementwise work, flop/s of one device
   double hbm_bandwidth = 1.6e12;   // bytes/s of one device
@@ -34,14 +34,14 @@ struct SupernodeSpec {
   Nanos pool_latency{10'000};      // of one transfer
   double flash_bandwidth = 3e9;    // bytes/s, one device, one direction
   Nanos flash_latency{100'000};    // of one transfer
-  std::string profile;             // the name or file of a machine, in place of the rates
-  std::optional<Machine> machine;  // that it stands for
+  std::string profile;             // the name or file of a profile, in place of the rates
+  std::optional<Machine> machine;  // the machine that `profile` names
 
   bool operator==(const SupernodeSpec&) const = default;
 };
 
-// Of each `group` tokens that follow one another in a sequence, an expert takes
-// ceil(factor x group x choices / count) at most, the first ones.
+// The capacity of experts: of each `group` consecutive tokens of a sequence, an expert takes at most the
+// first ceil(factor x group x choices / count).
 struct CapacitySpec {
   double factor = 0;       // 0: there is no bound
   std::int32_t group = 0;  // divides the sequence; 0: the whole sequence
@@ -52,18 +52,18 @@ struct CapacitySpec {
 // A mixture of experts in place of the SwiGLU of the layers from `dense_layers` on.
 struct ExpertsSpec {
   std::int32_t count = 0;    // 0: none
-  std::int32_t choices = 2;  // of each token
+  std::int32_t choices = 2;  // experts that each token chooses
   std::int32_t ffn = 0;      // width of one expert's SwiGLU
-  std::int32_t shared = 0;   // experts that all tokens have, in one SwiGLU of so many times the width
+  std::int32_t shared = 0;   // experts that all tokens use; one SwiGLU of `shared` times the width
   std::int32_t dense_layers = 0;
   std::string scoring = "softmax";  // or "sigmoid"
   bool normalize = true;            // gates of a token add up to `scale`
   double scale = 1;
-  double aux_loss =
-      0;  // factor of the load-balancing loss, which is in the gradients and not in the reported loss
-  double bias_rate = 0;            // by which the bias of an expert's score moves each step; 0: there is none
-  std::int32_t groups = 1;         // of experts that follow one another; a token chooses in the best of them,
-  std::int32_t group_choices = 1;  // so many
+  // Factor of the load-balancing loss. It is part of the gradients, not of the reported loss.
+  double aux_loss = 0;
+  double bias_rate = 0;            // change of an expert's score bias in each step; 0: there is no bias
+  std::int32_t groups = 1;         // groups of consecutive experts
+  std::int32_t group_choices = 1;  // groups that a token chooses its experts from, the best ones
   CapacitySpec capacity;
 
   bool operator==(const ExpertsSpec&) const = default;
@@ -71,20 +71,20 @@ struct ExpertsSpec {
 
 // Attention whose keys and values come from a compressed state (multi-head latent attention).
 struct LatentSpec {
-  std::int32_t q_rank = 0;     // of the compressed queries; 0: queries are not compressed
-  std::int32_t kv_rank = 0;    // of the compressed keys and values; 0: there is no such attention
-  std::int32_t nope_dim = 0;   // of a head's queries and keys: what is not turned,
-  std::int32_t rope_dim = 0;   // and what is, in keys the same for all heads; even
-  std::int32_t value_dim = 0;  // of a head's values
+  std::int32_t q_rank = 0;     // width of the compressed queries; 0: queries are not compressed
+  std::int32_t kv_rank = 0;    // width of the compressed keys and values; 0: no latent attention
+  std::int32_t nope_dim = 0;   // part of a head's queries and keys without rotary positions
+  std::int32_t rope_dim = 0;   // part with rotary positions, even; all heads share this part of the keys
+  std::int32_t value_dim = 0;  // width of a head's values
 
   bool operator==(const LatentSpec&) const = default;
 };
 
-// Multi-token prediction: modules behind the layers, each of which predicts one token further.
+// Multi-token prediction: modules behind the layers, each of which predicts one token further ahead.
 struct MtpSpec {
-  std::int32_t layers = 0;  // modules, of a layer each; 0: none
-  double loss_factor =
-      0.3;  // of the mean of their losses, which is in the gradients and not in the reported loss
+  std::int32_t layers = 0;  // modules, each of one layer; 0: none
+  // Factor of the mean of the modules' losses. It is part of the gradients, not of the reported loss.
+  double loss_factor = 0.3;
 
   bool operator==(const MtpSpec&) const = default;
 };
@@ -105,11 +105,11 @@ struct ModelSpec {
   ExpertsSpec experts;
   LatentSpec latent;
   MtpSpec mtp;
-  std::int32_t positions = 0;  // rows of a table of learned positions; 0: as many as `sequence`
+  std::int32_t positions = 0;  // rows of the table of learned positions; 0: `sequence` rows
   RopeScaling rope_scaling;
-  // Of an encoder, whose `sequence` is the tokens of an item: the width of a vector that it takes for a
-  // token, and of what it gives.
-  std::int32_t inputs = 0, features = 0;
+  // For encoders only; their `sequence` is the number of tokens of an item.
+  std::int32_t inputs = 0;    // width of a token's input vector
+  std::int32_t features = 0;  // width of a token's output vector
 
   bool operator==(const ModelSpec&) const = default;
 };
@@ -123,15 +123,15 @@ struct MeshAxis {
 
 // A whole layout by position: for each dimension of a tensor, in order, the axes that split it, major first.
 struct PositionalLayout {
-  std::vector<MeshAxis> mesh;  // that the user wrote in front, the same as the job's; empty: none was written
+  std::vector<MeshAxis> mesh;  // the mesh if the user wrote it in front, equal to the job's; else empty
   std::vector<std::vector<std::string>> dims;
 
   bool operator==(const PositionalLayout&) const = default;
 };
 
-// One sharding rule: tensors whose name matches `tensor` (a glob, "layers.*.attention.wq") are split
-// as stated: for each listed dimension of the tensor, the mesh axes that split it, major first; no axes:
-// it is whole. Dimensions that are not listed stay as earlier rules left them.
+// One sharding rule, for tensors whose name matches `tensor` (a glob, "layers.*.attention.wq"). It gives each
+// listed dimension the mesh axes that split it, major first; without axes the dimension is whole. Earlier
+// rules decide about dimensions that are not listed.
 struct ShardRule {
   struct Dim {
     std::string dim;
@@ -141,18 +141,18 @@ struct ShardRule {
   std::string tensor;
   std::vector<Dim> dims;
   std::string origin;  // "preset dp" or "job.textproto:12:3", for messages
-  // Of weights and their gradients: how they are kept, not how products take them. A weight that is kept in
-  // more parts than it is used in is gathered before each use (ZeRO-3), a gradient scattered after each
-  // micro-batch (ZeRO-2).
+  // The rule is for the storage of weights and gradients, not for the products that use them. A weight stored
+  // in more parts than its products need is gathered before each use (ZeRO-3). A gradient stored so is
+  // scattered after each micro-batch (ZeRO-2).
   bool stored = false;
-  std::optional<PositionalLayout>
-      layout;  // instead of `dims`: replaces what earlier rules said of all dimensions
+  // If set, it is used instead of `dims` and replaces earlier rules about all dimensions.
+  std::optional<PositionalLayout> layout;
 
   bool operator==(const ShardRule&) const = default;
 };
 
-// The layers cut into stages, which lie on the devices along one mesh axis. What lies before the layers (the
-// embedding) belongs to the first stage, what lies behind them (the head) to the last.
+// The pipeline: layers are cut into stages on the devices along one mesh axis. The embedding belongs to the
+// first stage, the head to the last.
 struct PipelineSpec {
   struct Stage {
     std::int32_t device = 0;  // coordinate on the axis
@@ -160,8 +160,8 @@ struct PipelineSpec {
     bool operator==(const Stage&) const = default;
   };
   std::string axis;  // "": no pipeline
-  std::string schedule =
-      "1f1b";  // "gpipe", "1f1b", "interleaved" (1f1b, of several stages a device) or "zero_bubble"
+  // One of "gpipe", "1f1b", "interleaved" (1f1b with several stages on each device) and "zero_bubble".
+  std::string schedule = "1f1b";
   std::int32_t chunks = 1;    // the most stages on one device
   std::vector<Stage> stages;  // in the order of the forward pass; a device may have several
 
@@ -173,16 +173,17 @@ inline constexpr std::string_view kFloat32 = "float32", kBfloat16 = "bfloat16";
 struct ParallelSpec {
   std::vector<MeshAxis> mesh;        // major (slowest changing rank) first; product = devices
   std::vector<std::string> presets;  // as written: "dp", "tp", "sp", "zero1"
-  std::vector<ShardRule> rules;      // of the user; they override a preset's
+  std::vector<ShardRule> rules;      // the user's; they override rules of presets
   PipelineSpec pipeline;
-  std::string gradients{kFloat32};  // what those of weights are sent in, once a step
-  std::int32_t tiles = 1;           // that rows are cut into which devices exchange; 0: the compiler decides
-  bool paired_passes = false;       // a backward pass beside the forward pass of a later micro-batch
+  std::string gradients{kFloat32};  // data type in which gradients of weights are exchanged, once a step
+  std::int32_t tiles = 1;           // tiles into which the rows of exchanges are cut; 0: the compiler decides
+  bool paired_passes = false;       // a backward pass runs beside the forward pass of a later micro-batch
 
   bool operator==(const ParallelSpec&) const = default;
 };
 
-// What may lie beyond HBM, and who decides when it moves (runtime/offload/policy.h).
+// Offloading: which tensors may leave HBM, for which tier, and the policy that decides when
+// (runtime/offload/policy.h).
 struct MemorySpec {
   std::string policy{"none"};
   std::string tier{"pool"};          // or "flash"
@@ -192,15 +193,16 @@ struct MemorySpec {
 };
 
 struct DataSpec {
-  std::string corpus;     // path of a text file; empty where there are tasks
+  std::string corpus;     // path of a text file; empty if there are tasks
   std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
-  std::string tasks;      // path of prompts and answers, to learn by reinforcement
+  std::string tasks;      // path of prompts and answers, for reinforcement learning
   std::string samples;    // path of a manifest of pictures, sounds and texts (docs/omni_data.md)
 
   bool operator==(const DataSpec&) const = default;
 };
 
-// What the backward pass of some layers computes again instead of keeping it: "none", "selective" or "full".
+// Recomputation in a range of layers: how much the backward pass computes again, "none", "selective" or
+// "full".
 struct RecomputeSpec {
   std::string policy = "full";
   std::int32_t first_layer = 0, last_layer = 0;  // both included
@@ -208,12 +210,11 @@ struct RecomputeSpec {
   bool operator==(const RecomputeSpec&) const = default;
 };
 
-// Of a policy that is trained on what it has written (docs/policy.md), in place of the cross entropy of a
-// text.
+// The loss of a policy that is trained on its own completions (docs/policy.md), in place of cross entropy.
 struct PolicySpec {
-  double clip = 0;         // how far a token's ratio may leave 1 before it counts no more; 0: none is trained
-  double kl = 0;           // factor of the divergence from the reference
-  double temperature = 1;  // by which logits are divided
+  double clip = 0;  // largest distance of a token's ratio from 1 that still has a gradient; 0: no policy
+  double kl = 0;    // factor of the divergence from the reference
+  double temperature = 1;  // divides the logits
 
   bool trains() const { return clip > 0; }
   bool operator==(const PolicySpec&) const = default;
@@ -221,17 +222,17 @@ struct PolicySpec {
 
 struct TrainingSpec {
   std::int32_t steps = 0;
-  std::int32_t batch = 0;          // sequences of a step, all devices together
-  std::int32_t micro_batches = 1;  // the batch is cut into these, gradients accumulate
+  std::int32_t batch = 0;          // sequences of a step, of all devices together
+  std::int32_t micro_batches = 1;  // parts of the batch; their gradients accumulate
   double lr = 0;
-  double min_lr = 0;  // at the end of the cosine
+  double min_lr = 0;  // learning rate at the end of the cosine
   std::int32_t warmup_steps = 0;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-  double weight_decay = 0.1;  // of matrices; vectors have none
-  double clip_norm = 1.0;     // of the global gradient norm; 0: no clipping
+  double weight_decay = 0.1;  // for matrices only, not for vectors
+  double clip_norm = 1.0;     // largest global norm of the gradient; 0: no clipping
   double init_std = 0.02;
-  std::string precision{kFloat32};       // of activations and of what products take
-  std::vector<RecomputeSpec> recompute;  // of several for one layer the last holds
+  std::string precision{kFloat32};       // data type of activations and of the operands of products
+  std::vector<RecomputeSpec> recompute;  // the last that names a layer holds for it
   PolicySpec policy;
 
   bool operator==(const TrainingSpec&) const = default;
@@ -242,27 +243,27 @@ struct GenerateSpec {
   std::int32_t tokens = 0;  // 0: no text is generated at the end
   double temperature = 0;   // 0: greedy
   std::int32_t top_k = 0;   // 0: all
-  double top_p = 1;         // of the likeliest tokens that have so much probability together
+  double top_p = 1;         // tokens are drawn from the likeliest ones whose probabilities add up to this
 
   bool operator==(const GenerateSpec&) const = default;
 };
 
-// How sequences are generated: how many at once, and what of them is kept. 0: see docs/job.md.
+// The shape of a generation. docs/job.md says what 0 means.
 struct InferenceSpec {
-  std::int32_t slots = 0;    // sequences that grow at once, all devices together
-  std::int32_t context = 0;  // positions of a sequence, at most
-  std::int32_t chunk = 0;    // tokens of a prompt that a pass takes
+  std::int32_t slots = 0;    // sequences that grow at once, on all devices together
+  std::int32_t context = 0;  // most positions of a sequence
+  std::int32_t chunk = 0;    // tokens of a prompt that one prefill takes
   std::int32_t page = 16;    // positions of a page of the cache
-  std::int32_t pages = 0;    // all devices together
-  std::int32_t prompts = 0;  // of which a pass takes a chunk, all devices together
+  std::int32_t pages = 0;    // pages of all devices together
+  std::int32_t prompts = 0;  // prompts of one prefill, on all devices together
 
   bool operator==(const InferenceSpec&) const = default;
 };
 
-// By what a model is divided that is executed to scale: see shrink.h. 1: as it is.
+// Divisors of the sizes of a model that is executed to scale (shrink.h). 1: unchanged.
 struct ShrinkSpec {
-  std::int32_t depth = 1;     // layers; those that are left last as long as in the original
-  std::int32_t width = 1;     // hidden, head_dim, ffn and what is like them
+  std::int32_t depth = 1;     // layers; each remaining layer takes as long as in the original
+  std::int32_t width = 1;     // hidden, head_dim, ffn and other widths
   std::int32_t sequence = 1;  // tokens of a sample
   std::int32_t vocab = 1;
   std::int32_t batch = 1;  // sequences
@@ -282,33 +283,33 @@ struct RunSpec {
   std::int32_t trace_first = 0;       // first step in the trace
   std::int32_t trace_steps = 0;       // steps in the trace, 0: none
   StreamThreads streams = StreamThreads::kAuto;
-  double heartbeat_seconds = 2.0;  // a device silent for longer is hung
+  double heartbeat_seconds = 2.0;  // a device that is silent for longer counts as hung
   std::string clock{kNative};      // or kPaced
-  double dilation = 0;             // of the paced clock; 0: chosen so that the real work fits
-  ShrinkSpec shrink;               // of the paced clock
+  double dilation = 0;             // paced clock: real over simulated time; 0: chosen so that the work fits
+  ShrinkSpec shrink;               // paced clock only
   GenerateSpec generate;
 
   bool operator==(const RunSpec&) const = default;
 };
 
-// What one of several programs does.
+// The kinds of work of a job's programs (ProgramSpec::does).
 inline constexpr std::string_view kGenerates = "generate", kRewards = "reward", kScores = "score",
                                   kTrains = "train", kEncodes = "encode";
 
 inline constexpr std::string_view kImage = "image", kAudio = "audio";
 
-// Of a program that encodes: what it reads, and its model.
+// The input and the model of a program that encodes.
 struct EncoderSpec {
-  std::string input;           // kImage or kAudio; empty: the program does something else
-  std::int32_t patch = 16;     // pixels along each side
-  std::int32_t mel_bins = 80;  // values of a frame,
-  std::int32_t frames = 4;     // so many of which make a vector
+  std::string input;           // kImage or kAudio; empty: the program is no encoder
+  std::int32_t patch = 16;     // pixels along each side of a patch
+  std::int32_t mel_bins = 80;  // values of a frame
+  std::int32_t frames = 4;     // frames of a vector
   std::int32_t tokens = 0;     // vectors of an item
-  std::int32_t items = 8;      // of a pass of a replica
-  std::string learns{"text"};  // or "category": what stands behind the features
+  std::int32_t items = 8;      // items in a pass of one replica
+  std::string learns{"text"};  // what the job predicts from the features: "text" or "category"
   std::int32_t layers = 0, hidden = 0, heads = 0, ffn = 0;
 
-  // Values of an input vector.
+  // The number of values of an input vector.
   std::int32_t inputs() const { return input == kImage ? 3 * patch * patch : frames * mel_bins; }
   bool operator==(const EncoderSpec&) const = default;
 };
@@ -316,9 +317,9 @@ struct EncoderSpec {
 // One of several programs that run side by side.
 struct ProgramSpec {
   std::string name, does;
-  std::int32_t first_device = 0, devices = 0;  // its devices follow one another; "reward" has none
-  std::vector<std::string> inputs;             // programs whose outputs it takes
-  std::string weights;                         // the program whose weights it has; empty: its own
+  std::int32_t first_device = 0, devices = 0;  // consecutive devices; a "reward" has none
+  std::vector<std::string> inputs;             // programs whose outputs this one takes
+  std::string weights;                         // the program whose weights this one copies; empty: its own
   ParallelSpec parallel;
   MemorySpec memory;
   InferenceSpec inference;
@@ -331,24 +332,24 @@ inline constexpr std::string_view kStaticOrder = "static", kDynamicOrder = "dyna
 
 // Learning from pictures, sounds and texts.
 struct MediaSpec {
-  std::int32_t least = 1, most = 0;  // samples of an example; 0: the job does not learn so
+  std::int32_t least = 1, most = 0;  // range of samples in an example; most = 0: the job has no media
   std::string order{kDynamicOrder};
   std::int32_t evaluate_every = 0;  // steps; 0: only after the last
-  std::int32_t evaluate = 64;       // samples of an evaluation, of each encoder, at most
+  std::int32_t evaluate = 64;       // most samples of each encoder in an evaluation
 
   bool learns() const { return most > 0; }
   bool operator==(const MediaSpec&) const = default;
 };
 
-// Learning from rewards of what was generated.
+// Learning from rewards for completions.
 struct ReinforcementSpec {
-  std::int32_t samples = 0;  // completions of each prompt; 0: the job does not learn so
-  std::int32_t tokens = 0;   // of a completion, at most
+  std::int32_t samples = 0;  // completions of each prompt; 0: no reinforcement learning
+  std::int32_t tokens = 0;   // most tokens of a completion
   std::string reward = "answer";
-  std::int32_t staleness = 0;   // steps by which the weights that generate may be older than those that learn
-  std::int32_t held_back = 10;  // one of so many tasks is never trained on; 0: none
+  std::int32_t staleness = 0;       // steps by which the generating weights may lag behind the trained ones
+  std::int32_t held_back = 10;      // one in this many tasks is never trained on; 0: none
   std::int32_t evaluate_every = 0;  // steps; 0: only before the first and after the last
-  std::int32_t evaluate = 64;       // tasks of an evaluation, at most
+  std::int32_t evaluate = 64;       // most tasks of an evaluation
 
   bool operator==(const ReinforcementSpec&) const = default;
 };
@@ -363,7 +364,7 @@ struct Job {
   TrainingSpec training;
   InferenceSpec inference;
   RunSpec run;
-  std::vector<ProgramSpec> programs;  // none: the job is one training, or one generation
+  std::vector<ProgramSpec> programs;  // empty: the job is one training or one generation
   ReinforcementSpec reinforcement;
   MediaSpec media;
 

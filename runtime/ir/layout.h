@@ -1,6 +1,10 @@
-// How a tensor lies on the mesh: for each of its dimensions the axes that split it, and the axes over
-// which the devices hold partial results that still have to be reduced. An axis is used at most once.
-// The slice of a dimension that a device holds is Mesh::index(device, dims[d]).
+// A tensor's layout on the mesh: the axes that split each dimension, and the axes over which devices hold
+// partial results that still have to be reduced. An axis is used at most once. A device holds slice
+// Mesh::index(device, dims[d]) of dimension d.
+//
+//   mesh dp 2 x tp 2, dims [dp, tp]:   device 0 | device 1     device 0 is (dp 0, tp 0)
+//                                      ---------+---------     device 1 is (dp 0, tp 1)
+//                                      device 2 | device 3     ...
 #pragma once
 
 #include <string>
@@ -15,7 +19,7 @@ enum class Reduction : std::uint8_t { kSum, kMax };
 struct Layout {
   std::vector<AxisList> dims;
   AxisSet partial;
-  Reduction reduction = Reduction::kSum;  // of the partial axes; kSum when there are none
+  Reduction reduction = Reduction::kSum;  // reduction over the partial axes; kSum when there are none
 
   static Layout replicated(std::size_t rank) {
     return Layout{std::vector<AxisList>(rank), {}, Reduction::kSum};
@@ -23,11 +27,11 @@ struct Layout {
 
   AxisSet split_axes() const;
   AxisSet used() const { return split_axes() | partial; }
-  int dim_of(AxisId a) const;  // the dimension that `a` splits, -1 if none
+  int dim_of(AxisId a) const;  // the dimension that `a` splits; -1: none
   bool operator==(const Layout&) const = default;
 };
 
-// The size of each dimension on one device. HR_CHECKs that the layout divides.
+// The size of each dimension on one device. HR_CHECKs that the axes divide the dimensions.
 std::vector<std::int64_t> local_shape(std::vector<std::int64_t> shape, const Layout& layout,
                                       const Mesh& mesh);
 

@@ -6,8 +6,8 @@ namespace hyperrun {
 
 namespace {
 
-// A place may be kept for longer than its buffer is used, for what is sent: an instruction that takes it then
-// need not wait for the end of that time, only of the last use.
+// The last instruction that uses each buffer. Buffer::last may be later: a buffer that is sent keeps its
+// place until the next message, so that nobody has to wait for the peer to fetch it.
 std::vector<std::int32_t> last_uses(const Program& program) {
   std::vector<std::int32_t> last(program.buffers.size(), -1);
   for (std::size_t i = 0; i < program.instrs.size(); ++i)

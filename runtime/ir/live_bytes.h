@@ -1,4 +1,5 @@
-// What lies in HBM and beyond as a Program runs, counted as instructions begin and end; of HBM by category.
+// Counts the live bytes of each tier while a Program runs, as its instructions begin and end. Bytes of HBM
+// are counted by category too.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace hyperrun {
 
-// The most that lived at once, and of what.
+// The live peak, and the live bytes of each category at that moment.
 struct PeakUse {
   Bytes bytes{};
   CategoryBytes by_category{};
@@ -21,18 +22,18 @@ class LiveBytes {
   explicit LiveBytes(const Program& program);
 
   void begin_program();
-  void begin(std::size_t instr);  // its buffers come to life
-  void end(std::size_t instr);    // buffers whose last use it was die
+  void begin(std::size_t instr);  // buffers that this instruction uses first become live
+  void end(std::size_t instr);    // buffers that it uses last die
 
   const CategoryBytes& now() const { return now_; }
   Bytes total(Tier tier = Tier::kHbm) const { return totals_[index_of(tier)]; }
-  const PeakUse& peak() const { return peak_; }  // of HBM, since begin_program()
+  const PeakUse& peak() const { return peak_; }  // live peak of HBM since begin_program()
 
  private:
   void add(std::int32_t buffer, std::int64_t sign);
 
   const Program& program_;
-  // Of instruction i: list[first[i]] to list[first[i + 1]].
+  // Buffers by instruction: those of instruction i are list[first[i]] to list[first[i + 1] - 1].
   struct Changes {
     std::vector<std::int32_t> first, list;
     void count(std::int32_t instr) { ++first[static_cast<std::size_t>(instr) + 2]; }
@@ -49,12 +50,12 @@ class LiveBytes {
   PeakUse peak_;
 };
 
-// Adds what lives now to the curves: of HBM each time, of other tiers when it has changed.
+// Appends the live bytes of now to the curves: to that of HBM always, to those of other tiers when they
+// changed.
 void record_live(std::array<Curve, kTiers>& curves, std::int64_t time, const LiveBytes& live);
 
-// As it is planned: when the instructions run one after the other in the Program's order. As it is executed
-// some overlap, which differs from run to run: then another moment may be the fullest. Neither is ever above
-// what the Program has of the arena.
+// The planned live peak: instructions run one after the other in the Program's order. In an execution some
+// overlap, so the peak may be at another moment and differs from run to run. Neither exceeds Program::peak.
 PeakUse peak_use(const Program& program);
 
 }  // namespace hyperrun

@@ -1,6 +1,5 @@
-// The supernode as it is modelled: what its parts can do, and where each number comes from. A profile
-// (proto/supernode.proto) says all of it; the rates of a job (SupernodeSpec) say as much as one flat level
-// needs.
+// The model of a supernode: the figures of its parts, each with its source. A profile (proto/supernode.proto)
+// has all of them. The rates of a job (SupernodeSpec) suffice for a machine of one flat level.
 #pragma once
 
 #include <cmath>
@@ -16,7 +15,7 @@ namespace hyperrun {
 
 struct SupernodeSpec;
 
-// How a number is known.
+// The kinds of evidence for a figure.
 enum class Evidence : std::uint8_t { kMeasured, kDataSheet, kPlaceholder, kGiven };
 std::string_view name(Evidence e);  // "measured", "data sheet", "placeholder", "given by the job"
 
@@ -24,16 +23,15 @@ struct Figure {
   double value = 0;
   Evidence evidence = Evidence::kGiven;
   std::string source{};
-  // The range in which the true value of a placeholder plausibly lies, and where that is from. No range:
-  // both are 0.
+  // The range in which the true value of a placeholder plausibly lies, with its source. No range: both are 0.
   double low = 0, high = 0;
   std::string range_source{};
   bool has_range() const { return high > 0; }
   bool operator==(const Figure&) const = default;
 };
 
-// The share of its peak that work of size n reaches: ceiling x n / (n + half); at `half` it is half of the
-// ceiling (r_infinity and n_1/2 of Hockney and Jesshope, Parallel Computers, 1981).
+// The share of the peak rate that work of size n reaches: ceiling x n / (n + half). At n = half it is half of
+// the ceiling (r_infinity and n_1/2 of Hockney and Jesshope, Parallel Computers, 1981).
 struct Efficiency {
   Figure ceiling{1}, half{0};
   double at(double n) const {
@@ -42,38 +40,41 @@ struct Efficiency {
   bool operator==(const Efficiency&) const = default;
 };
 
-// Products are computed in tiles, one a core at a time: a last round that leaves cores idle, and tiles that
-// stand out over the edge, cost as much as whole ones. A library has tiles of several shapes, and takes the
-// fastest (runtime/cost/tiles.h).
+// Products are computed in tiles, one on each core at a time. A last round that leaves cores idle costs as
+// much as a full one, and a tile that is cut by the edge as much as a whole one. A library has tiles of
+// several shapes and takes the fastest (runtime/cost/tiles.h).
 struct Tiles {
-  Figure cores{0}, rows{0}, columns{0};  // of the largest tile; cores 0: no such loss
-  Figure halvings{0};                    // of rows and of columns each, at most; else one shape for all
-  // Smaller tiles read more operands a result: one of r x c is slower than the largest one, R x C, by
-  // 1 + operands (1/r + 1/c - 1/R - 1/C).
+  Figure cores{0};             // tiles computed at once; 0: no loss to tiles
+  Figure rows{0}, columns{0};  // size of the largest tile
+  Figure halvings{0};          // how often rows, and columns, may be halved; 0: one shape for all
+  // Smaller tiles read more operands for each result. A tile of r x c is slower than the largest one, R x C,
+  // by a factor of 1 + operands (1/r + 1/c - 1/R - 1/C).
   Figure operands{0};
-  Figure parts{1};  // tiles that share the depth of one result, at most
+  Figure parts{1};  // most tiles that share the depth of one result
   bool operator==(const Tiles&) const = default;
 };
 
-// Attention that writes its scores to memory and reads them again, in kernels one after the other. Masked
-// scores are computed like others.
+// Attention that writes its scores to memory and reads them again, in several kernels. Masked scores cost as
+// much as others.
 struct Scores {
-  Figure forward{0}, backward{0};  // bytes that one score moves; 0: scores stay on the chip
-  // Kernels that do several things at once take only so many heads x sequences, or a multiple. Else:
+  Figure forward{0}, backward{0};  // bytes of memory traffic for each score; 0: scores stay on the chip
+  Figure kernels{1};               // kernels that a feeder hands over for one attention, each way
+  // Fused kernels need heads x sequences to be a multiple of `multiple`. Otherwise these figures hold.
   Figure multiple{1}, forward_apart{0}, backward_apart{0};
-  Figure kernels{1}, kernels_apart{1};  // that a feeder hands over, each way
+  Figure kernels_apart{1};
   bool together(double heads) const { return std::fmod(heads, multiple.value) == 0; }
   bool operator==(const Scores&) const = default;
 };
 
-// The processor that hands a device its instructions one after the other, ahead of it where it can. Before it
-// loads a micro-batch, looks at its loss, sends to another stage or uses what has come from one, it waits for
-// the device. All 0: the device takes instructions from its own memory.
+// The host processor that hands a device its instructions one after the other, ahead of the device if it can.
+// It waits for the device before it loads a micro-batch, reads the loss, sends to another stage or uses a
+// received message. All 0: the device takes instructions from its own memory.
 struct Feeder {
-  Figure forward{0}, backward{0};  // ns, of an instruction in the forward pass, and in others
-  Figure member{0};                // ns, of a collective for each device of its group, besides
-  Figure micro_batch{0};           // ns, of beginning one, while the device waits
-  bool in_order = false;           // what computes and what communicates take turns
+  Figure forward{0};      // ns for an instruction of the forward pass
+  Figure backward{0};     // ns for any other instruction
+  Figure member{0};       // more ns for a collective, for each device of its group
+  Figure micro_batch{0};  // ns to begin a micro-batch, while the device waits
+  bool in_order = false;  // compute and communication of a device take turns
   bool takes_time() const {
     return forward.value > 0 || backward.value > 0 || member.value > 0 || micro_batch.value > 0;
   }
@@ -86,26 +87,27 @@ struct Rates {
   bool operator==(const Rates&) const = default;
 };
 
-// Units of so many devices, neighbours by number; those of a level lie whole in those of the next.
+// One level of the interconnect. Its units are `devices` consecutive devices each; a unit lies within one
+// unit of the next level.
 struct Level {
-  std::string name;  // "node"
-  std::int64_t devices = 1;
+  std::string name;          // "node"
+  std::int64_t devices = 1;  // devices of a unit
   bool addressable = false;  // a device reads and writes its peers' HBM in place
-  bool mesh = false;         // a link of its own to each other device: a group of p uses p - 1 of them
-  bool ring = false;         // all-reduces over it are rings of all members, whatever the executor would take
-  Figure latency;            // ns, of a message between devices of one unit that no smaller unit holds
-  Figure bandwidth;          // bytes/s, of a device, one direction
-  Figure shared;             // bytes/s, of all devices of a unit of the level below together; 0: not shared
-  Efficiency efficiency;     // by the bytes that a device sends and receives
+  bool mesh = false;         // a device has a link to each other device; a group of p uses p - 1 of them
+  bool ring = false;         // all-reduces are rings of all members, whatever the executor would choose
+  Figure latency;         // ns of a message between two devices whose smallest common unit is of this level
+  Figure bandwidth;       // bytes/s of a device in one direction
+  Figure shared;          // bytes/s of all devices of one unit of the level below; 0: not shared
+  Efficiency efficiency;  // by the bytes that a device sends and receives
   bool operator==(const Level&) const = default;
 };
 
-// Memory beyond HBM that devices take from and bring to: the pool, flash.
+// A tier beyond HBM: the pool or flash.
 struct Storage {
-  Figure capacity{0};   // bytes, a device's share
-  Figure bandwidth{0};  // bytes/s, of a device, each direction; 0: there is none
-  Figure latency{0};    // ns, of a transfer besides
-  Figure shared{0};     // bytes/s, each direction, of `sharers` neighbours together; 0: not shared
+  Figure capacity{0};   // bytes of a device's share
+  Figure bandwidth{0};  // bytes/s of a device in each direction; 0: the machine has no such tier
+  Figure latency{0};    // ns of a transfer without its bytes
+  Figure shared{0};     // bytes/s of `sharers` neighbours together in each direction; 0: not shared
   Figure sharers{1};
   Efficiency efficiency;  // by the bytes of a transfer
   bool exists() const { return bandwidth.value > 0; }
@@ -117,33 +119,34 @@ struct Machine {
   Rates cube;
   Figure vector;         // operations a second
   Figure hbm;            // bytes
-  Figure reserve{0};     // bytes of it that the machine's own software takes: no job has them
+  Figure reserve{0};     // bytes of HBM that the machine's own software takes; no job has them
   Figure hbm_bandwidth;  // bytes/s
   Efficiency products;   // by the depth of a product
   Efficiency attention;  // by the positions of a causal sequence
   Efficiency memory;     // by the bytes that an instruction reads and writes
   Scores scores;
   Tiles tiles;
-  bool fused = false;  // a kernel may do several instructions: runtime/cost/fusion_groups.h says which
+  bool fused = false;  // a kernel may do several instructions (runtime/cost/fusion_groups.h)
   Feeder feeder;
-  // That the devices of a host share while they compute, all at the same rate; 0: each computes alone.
+  // Processor cores that the devices of a host share equally while they compute; 0: each computes alone.
   Figure host_cores{0};
-  Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
+  Figure launch_cube, launch_vector, launch_comm;  // ns of an instruction without its work
   Storage pool, flash;
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
-  std::int32_t devices = 0;   // of the whole machine; 0: any number
+  std::int32_t devices = 0;   // devices of the whole machine; 0: any number
 
-  double hbm_of_jobs() const { return hbm.value - reserve.value; }  // bytes: the largest budget of a job
+  double hbm_of_jobs() const { return hbm.value - reserve.value; }  // largest budget of a job, in bytes
   const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
-  // The lowest level of which one unit holds both devices; -1: it is one device.
+  // The lowest level with a unit that holds both devices; -1 if a and b are the same device.
   int level_between(std::int64_t a, std::int64_t b) const;
-  // Devices that share memory: those of one unit of the widest addressable level. 1: none do.
+  // The number of devices that share memory: those of a unit of the widest addressable level. 1: none do.
   std::int64_t devices_of_a_host() const;
 
   bool operator==(const Machine&) const = default;
 };
 
-// The job's profile, or what its rates say: a machine of one level, on which all memory is addressable.
+// The machine of the job's profile; without a profile a machine of one addressable level with the job's
+// rates.
 Machine machine_of(const SupernodeSpec& spec);
 
 }  // namespace hyperrun

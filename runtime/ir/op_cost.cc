@@ -1,5 +1,6 @@
-// What instructions ask of the machine, one overload an op. Formulas count multiplications and
-// additions as two operations, as the literature does.
+// The work of instructions, with one overload for each op. A multiplication and an addition count as two
+// operations, as in the literature.
+#include "runtime/base/any_of.h"
 #include "runtime/base/overloaded.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/touched.h"
@@ -7,20 +8,21 @@
 namespace hyperrun {
 namespace {
 
-// Causal, or a step of a causal ring: half of the seq x seq scores; else all of them. Forward is a product of
-// the heads' width and one of the values', backward three (the scores again) and two.
+// Causal attention, or a step of a causal ring, has half of the seq x seq scores; else all of them are
+// needed. The forward pass is one product of depth head_dim (`of_heads`) and one of value_dim (`of_values`).
+// The backward pass is three, which include the scores again, and two.
 std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t of_values) {
   const std::int64_t scores = o.batch * o.kv_heads * o.group * o.seq * o.seq;
   return (o.causal ? 1 : 2) * scores * (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
-// Of sequences that have grown to `context`: before this pass all but its own tokens are in the cache. Each
-// part has as many of them.
+// Cached attention is counted for sequences of full length: all of `context` but this pass's tokens are in
+// the cache. Each part has an equal share of them.
 std::int64_t cached_flops(const instr::CachedAttention& o) {
-  const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // on average, twice
+  const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // twice the average number of keys of a query
   return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim) / o.parts;
 }
-// Bandwidth-optimal volume that leaves one device.
+// The bytes that one device sends with a bandwidth-optimal algorithm.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
   const std::int64_t n = c.outer * c.inner * c.from * c.middle * c.to * size_of(c.dtype);
@@ -41,46 +43,54 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
 
 Work work(const Instr& instr, const Mesh& mesh) {
   Work w;
-  w.flops =
-      Flops(std::visit(Overloaded{
-                           [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
-                           [](const instr::Attention& o) { return attention_flops(o, 1, 1); },
-                           [](const instr::AttentionGrad& o) { return attention_flops(o, 3, 2); },
-                           [](const instr::CachedAttention& o) { return cached_flops(o); },
-                           [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
-                           [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
-                           [](const instr::Route& o) { return (4 + o.choices) * o.tokens * o.experts; },
-                           [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
-                           [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
-                           [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
-                           [](const instr::AttentionStep& o) { return attention_flops(o, 1, 1); },
-                           [](const instr::AttentionStepGrad& o) { return attention_flops(o, 3, 2); },
-                           [](const instr::RowSums& o) { return o.rows * o.width; },
-                           [](const instr::RowSquares& o) { return (o.centered ? 3 : 2) * o.rows * o.width; },
-                           [](const instr::Norm& o) { return (o.centered ? 4 : 2) * o.rows * o.width; },
-                           [](const instr::NormDots& o) { return (o.centered ? 5 : 3) * o.rows * o.width; },
-                           [](const instr::NormGrad& o) { return (o.centered ? 8 : 6) * o.rows * o.width; },
-                           [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.turned; },
-                           [](const instr::JoinGrad& o) { return o.rows * o.repeat * o.right; },
-                           [](const instr::Gelu& o) { return 9 * o.n; },
-                           [](const instr::GeluGrad& o) { return 17 * o.n; },
-                           [](const instr::SwiGlu& o) { return 6 * o.n; },
-                           [](const instr::SwiGluGrad& o) { return 12 * o.n; },
-                           [](const instr::Add& o) { return o.repeat * o.n; },
-                           [](const instr::SumRows& o) { return o.rows * o.width; },
-                           [](const instr::Cast& o) { return o.n; },
-                           [](const instr::Accumulate& o) { return o.accumulate ? o.n : 0; },
-                           [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
-                           [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },
-                           // A logarithm, and an exponential of the ratio and of the divergence each.
-                           [](const instr::TokenLogProbs& o) { return 4 * o.rows; },
-                           [](const instr::PolicyLoss& o) { return 20 * o.rows; },
-                           [](const instr::PolicyGrad& o) { return 12 * o.rows; },
-                           [](const instr::AdamW& o) { return 14 * o.n; },
-                           [](const instr::EmbeddingGrad& o) { return o.rows * o.width; },
-                           [](const auto&) { return std::int64_t{0}; },
-                       },
-                       instr.op));
+  w.flops = Flops(std::visit(
+      Overloaded{
+          [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
+          [](const instr::Attention& o) { return attention_flops(o, 1, 1); },
+          [](const instr::AttentionGrad& o) { return attention_flops(o, 3, 2); },
+          [](const instr::CachedAttention& o) { return cached_flops(o); },
+          [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
+          [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
+          [](const instr::Route& o) { return (4 + o.choices) * o.tokens * o.experts; },
+          [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
+          [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
+          [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
+          [](const instr::AttentionStep& o) { return attention_flops(o, 1, 1); },
+          [](const instr::AttentionStepGrad& o) { return attention_flops(o, 3, 2); },
+          [](const instr::RowSums& o) { return o.rows * o.width; },
+          [](const instr::RowSquares& o) { return (o.centered ? 3 : 2) * o.rows * o.width; },
+          [](const instr::Norm& o) { return (o.centered ? 4 : 2) * o.rows * o.width; },
+          [](const instr::NormDots& o) { return (o.centered ? 5 : 3) * o.rows * o.width; },
+          [](const instr::NormGrad& o) { return (o.centered ? 8 : 6) * o.rows * o.width; },
+          [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.turned; },
+          [](const instr::JoinGrad& o) { return o.rows * o.repeat * o.right; },
+          [](const instr::Gelu& o) { return 9 * o.n; },
+          [](const instr::GeluGrad& o) { return 17 * o.n; },
+          [](const instr::SwiGlu& o) { return 6 * o.n; },
+          [](const instr::SwiGluGrad& o) { return 12 * o.n; },
+          [](const instr::Add& o) { return o.repeat * o.n; },
+          [](const instr::SumRows& o) { return o.rows * o.width; },
+          [](const instr::Cast& o) { return o.n; },
+          [](const instr::Accumulate& o) { return o.accumulate ? o.n : 0; },
+          [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
+          [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },
+          // One logarithm; one exponential for the ratio and one for the divergence.
+          [](const instr::TokenLogProbs& o) { return 4 * o.rows; },
+          [](const instr::PolicyLoss& o) { return 20 * o.rows; },
+          [](const instr::PolicyGrad& o) { return 12 * o.rows; },
+          [](const instr::AdamW& o) { return 14 * o.n; },
+          [](const instr::EmbeddingGrad& o) { return o.rows * o.width; },
+          // These copy, draw or look up, or compute too little to count.
+          [](const AnyOf<instr::Positions, instr::Embedding, instr::RopeTable, instr::Join,
+                         instr::RescaleSums, instr::TokenLoss, instr::SumSquares, instr::AddScalars,
+                         instr::ClipFactor, instr::InitNormal, instr::Fill, instr::Copy, instr::StridedCopy,
+                         instr::LoadBatch, instr::LoadRequests, instr::MergeParts, instr::SelectRow,
+                         instr::Sample, instr::Dispatch, instr::Balance, instr::SumCounts, instr::Regroup,
+                         instr::Collective, instr::Prefetch, instr::Store, instr::LoadSamples,
+                         instr::Elements, instr::LoadVectors, instr::LoadPort, instr::StorePort,
+                         instr::Fetch> auto&) { return std::int64_t{0}; },
+      },
+      instr.op));
   if (beyond_hbm(instr.op) != Tier::kHbm) {
     w.hbm = w.moved = moved_bytes(instr);
     return w;

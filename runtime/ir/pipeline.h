@@ -6,8 +6,8 @@
 
 namespace hyperrun {
 
-// `chunks` stages on each of `devices`, in turn (stage v lies on device v mod devices), the layers spread
-// evenly; the first stages have one more where they do not divide.
+// A pipeline with `chunks` stages on each of `devices`, in turn: stage v is on device v mod devices. Layers
+// are spread evenly; where they do not divide, the first stages have one more.
 inline std::vector<PipelineSpec::Stage> even_stages(int devices, int chunks, int layers) {
   std::vector<PipelineSpec::Stage> stages;
   const int count = devices * chunks;

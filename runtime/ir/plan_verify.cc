@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -12,8 +14,8 @@
 namespace hyperrun {
 namespace {
 
-// The roles side by side: each issues its instructions in order, starts what communicates, and waits for it
-// only where an event demands it. A message is over when both sides have come to it.
+// Runs the roles side by side. Each issues its instructions in order, starts communication, and waits for it
+// only where an event demands it. A message has finished when both sides have issued it.
 class Dispatch {
  public:
   Dispatch(const Plan& plan, std::size_t program) {
@@ -28,22 +30,21 @@ class Dispatch {
     }
     for (std::size_t r = 0; r < states_.size(); ++r) {
       const Program& p = *states_[r].program;
-      HR_CHECK(states_[r].next == p.instrs.size(), p.name + " of role " + std::to_string(r) +
-                                                       " waits for ever at instruction " +
-                                                       std::to_string(states_[r].next));
+      HR_CHECK(states_[r].next == p.instrs.size(),
+               fmt::format("{} of role {} waits for ever at instruction {}", p.name, r, states_[r].next));
     }
     for (const auto& [pair, list] : waiting_)
-      HR_CHECK(list.empty(), "a message from role " + std::to_string(pair.first) + " to role " +
-                                 std::to_string(pair.second) + " is not taken");
+      HR_CHECK(list.empty(),
+               fmt::format("a message from role {} to role {} is not taken", pair.first, pair.second));
   }
 
  private:
   struct State {
     const Program* program;
     std::size_t next;
-    std::set<std::pair<StreamKind, std::int32_t>> under_way;  // messages, by stream and number
+    std::set<std::pair<StreamKind, std::int32_t>> under_way;  // unfinished messages, by stream and number
   };
-  // One side of a message that waits for the other.
+  // The side of a message that was issued first and waits for the other.
   struct Side {
     std::size_t role;
     StreamKind stream;
@@ -65,7 +66,7 @@ class Dispatch {
     return true;
   }
 
-  // In order: an event means that all before have finished as well.
+  // Streams are in order: an event means that all earlier messages of the stream have finished as well.
   static bool finished(const State& s, const Event& e) {
     const auto oldest = s.under_way.lower_bound({e.stream, 0});
     return oldest == s.under_way.end() || oldest->first != e.stream || oldest->second > e.seq;
@@ -84,9 +85,8 @@ class Dispatch {
     }
     const Side theirs = list.front();
     list.pop_front();
-    HR_CHECK(
-        theirs.elements == mine.elements && theirs.dtype == mine.dtype,
-        "role " + std::to_string(r) + " expects another message than role " + std::to_string(peer) + " has");
+    HR_CHECK(theirs.elements == mine.elements && theirs.dtype == mine.dtype,
+             fmt::format("role {} expects another message than role {} has", r, peer));
     states_[r].under_way.erase({mine.stream, mine.seq});
     states_[peer].under_way.erase({theirs.stream, theirs.seq});
   }
@@ -95,8 +95,9 @@ class Dispatch {
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Side>> waiting_;  // by sender and receiver
 };
 
-// The roles side by side, stream by stream: what is next in a stream begins when all that it waits for has
-// ended, and a message ends when both sides have begun it. In which order that is tried makes no difference.
+// Runs the roles side by side, stream by stream. The next instruction of a stream begins when all its waits
+// have ended; a message ends when both sides have begun it. The order in which streams are tried does not
+// matter.
 class InOrder {
  public:
   InOrder(const Plan& plan, std::size_t program) {
@@ -127,7 +128,7 @@ class InOrder {
     const Program* program = nullptr;
     std::array<std::vector<std::size_t>, kStreams> streams;
     std::array<std::int32_t, kStreams> finished{};
-    std::array<bool, kStreams> waiting{};  // for the other side of a message
+    std::array<bool, kStreams> waiting{};  // streams that wait for the other side of a message
   };
 
   bool step(std::size_t r, std::size_t stream) {
@@ -161,7 +162,7 @@ class InOrder {
   }
 
   std::vector<State> states_;
-  // By sender and receiver: the side that waits, and its stream. It has begun no other of that pair.
+  // By sender and receiver: the role that waits, and its stream. It has begun no other message of this pair.
   std::map<std::pair<std::size_t, std::size_t>, std::optional<std::pair<std::size_t, std::size_t>>> begun_;
 };
 

@@ -19,7 +19,8 @@ struct Preset {
   std::string_view name;
   std::string_view meaning;  // one line
   std::span<const PresetRule> rules;
-  // Its rules are for the axes that the mesh has, of which there must be one; else it must have all of them.
+  // The mesh needs only one of the axes that the rules name; rules about others do nothing. Without this the
+  // mesh needs all of them.
   bool any_axis = false;
 };
 
@@ -70,8 +71,9 @@ inline constexpr std::array<PresetRule, 14> kTensor{{{"layers.*.attention.wq", "
                                                      {"layers.*.attention.wv.bias", "kv_heads", "tp"},
                                                      {"layers.*.ffn.up.bias", "ffn", "tp"}}};
 inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
-// Weights in two directions; activations between the layers in two as well, those behind a product along the
-// sequence over y. What the products need whole is gathered, what they leave partial is scattered.
+// Weights are split in two directions. Activations between layers are split in two as well; behind a product
+// they are split along the sequence over y. Products gather the operands that they need whole, and their
+// partial results are scattered.
 inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
                                                        {"layers.*.attention.cache.*", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wk", "kv_heads", "tpx"},
@@ -119,8 +121,9 @@ inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq",
                                                        {"layers.*.ffn.down.bias", "hidden", "tpy"},
                                                        {"*.norm.bias", "hidden", "tpy"},
                                                        {"final_norm.bias", "hidden", "tpy"}}};
-// Over all axes that split tokens, as weights are whole along them, but experts along "ep". Gradients are
-// scattered in this order: "dp", whose devices lie the farthest apart as a rule, has the least left to move.
+// ZeRO splits over all axes that split tokens, because weights are whole along them (experts are split along
+// "ep" already). Gradients are scattered in this order: least is left to move when "dp" comes, whose devices
+// usually are the farthest apart.
 inline constexpr std::array<PresetRule, 4> kZero1{{{"*.adam_*", "*", "cp", true},
                                                    {"*.adam_*", "*", "ring", true},
                                                    {"*.adam_*", "*", "ep", true},

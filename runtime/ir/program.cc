@@ -51,7 +51,7 @@ int accumulating_output(const InstrOp& op) {
 RowTile tile_of(const Instr& instr) { return instr.in.empty() ? RowTile{} : instr.in.front().tile; }
 
 std::int64_t address(const Program& program, const Operand& operand) {
-  constexpr int kBitsOfATier = 60;  // of offsets in it
+  constexpr int kBitsOfATier = 60;  // bits of an offset within a tier
   const Buffer& b = program[operand.buffer];
   return (static_cast<std::int64_t>(b.tier) << kBitsOfATier) + (b.offset + operand.offset).value;
 }

@@ -1,8 +1,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "runtime/ir/describe_instr.h"
 #include "runtime/ir/instr_fields.h"
-#include "runtime/ir/instr_words.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
@@ -60,7 +60,7 @@ void print_operand(std::ostream& out, const Program& program, const Operand& ope
 
 void print_instr(std::ostream& out, const Program& program, const Instr& instr, std::size_t index) {
   out << std::setw(5) << index << ' ' << std::left << std::setw(7) << name(instr.stream) << std::right
-      << std::setw(4) << instr.seq << "  " << words_of(instr.op, program.mesh) << " :";
+      << std::setw(4) << instr.seq << "  " << describe(instr.op, program.mesh) << " :";
   for (const Operand& operand : instr.in) print_operand(out, program, operand);
   out << " ->";
   for (const Operand& operand : instr.out) print_operand(out, program, operand);
@@ -71,7 +71,7 @@ void print_instr(std::ostream& out, const Program& program, const Instr& instr, 
 
 }  // namespace
 
-std::string words_of(const InstrOp& op, const Mesh& mesh) {
+std::string describe(const InstrOp& op, const Mesh& mesh) {
   std::ostringstream out;
   out << name(op);
   std::visit([&](const auto& o) { instr::fields(o, FieldPrinter(out, mesh)); }, op);

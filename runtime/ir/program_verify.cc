@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -5,23 +7,25 @@
 #include "runtime/base/interval_map.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/row_counts.h"
-#include "runtime/ir/shared_by_tiles.h"
+#include "runtime/ir/tile_dependencies.h"
 
 namespace hyperrun {
 namespace {
 
-using Clock = std::array<std::int32_t, kStreams>;  // per stream, how far it is known to have run
+using Clock =
+    std::array<std::int32_t, kStreams>;  // the last instruction of each stream known to have finished
 
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 
-// Checks streams and events, and returns for each instruction what has certainly finished before it.
+// Checks streams and events. Returns for each instruction the Clock that certainly has been reached before
+// it.
 std::vector<Clock> happens_before(const Program& program) {
   std::vector<Clock> before(program.instrs.size());
   Clock issued{};
   std::array<std::vector<std::size_t>, kStreams> where;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
-    const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
+    const auto label = [&] { return fmt::format("{} instruction {}", program.name, i); };
     HR_CHECK(instr.seq == issued[at(instr.stream)] + 1, label() + ": not in its stream's order");
     Clock clock{};
     if (instr.seq > 1) clock = before[where[at(instr.stream)].back()];
@@ -44,8 +48,8 @@ struct Access {
   bool write;
 };
 
-// Every pair of conflicting accesses to one byte must be ordered, but of different tiles of a buffer's rows.
-// A write that is ordered after all accesses that were kept of some bytes replaces them.
+// Finds conflicting accesses to one byte that are not ordered. Different tiles of a buffer's rows do not
+// conflict. A write that is ordered after all recorded accesses to some bytes replaces them.
 class RaceDetector {
  public:
   RaceDetector(const Program& program, const std::vector<Clock>& before)
@@ -57,7 +61,7 @@ class RaceDetector {
     const auto now = static_cast<std::int64_t>(i) + 1;
     const auto range = accesses_.pieces(begin, begin + operand.bytes.value);
     for (auto piece = range.first; piece != range.second; ++piece) {
-      piece->second.each_met(operand, [&](const std::vector<Access>& met) {
+      piece->second.each_conflicting(operand, [&](const std::vector<Access>& met) {
         for (const Access& a : met)
           if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
       });
@@ -67,13 +71,13 @@ class RaceDetector {
         piece->second.write(operand, now) = {{i, true}};
     }
     if (!write || !operand.tile.whole()) return;
-    SharedByTiles<std::vector<Access>> all;
+    TileDependencies<std::vector<Access>> all;
     all.of(operand, now) = {{i, true}};
     accesses_.unite(range, std::move(all));
   }
 
  private:
-  // The last one of each stream, which comes after its earlier ones.
+  // Records only the last read of each stream, because it comes after the earlier ones.
   void note_read(std::vector<Access>& list, std::size_t i) const {
     const auto of_stream = std::ranges::find_if(list, [&](const Access& a) {
       return !a.write && program_.instrs[a.instr].stream == program_.instrs[i].stream;
@@ -84,20 +88,20 @@ class RaceDetector {
   void check_ordered(std::size_t earlier, std::size_t later) const {
     const Instr& e = program_.instrs[earlier];
     if (before_[later][at(e.stream)] >= e.seq) return;
-    HR_CHECK(false, program_.name + ": instructions " + std::to_string(earlier) + " (" +
-                        std::string(name(e.op)) + ") and " + std::to_string(later) + " (" +
-                        std::string(name(program_.instrs[later].op)) + ") race");
+    HR_CHECK(false,
+             fmt::format("{}: instructions {} ({}) and {} ({}) race", program_.name, earlier,
+                         std::string(name(e.op)), later, std::string(name(program_.instrs[later].op))));
   }
 
   const Program& program_;
   const std::vector<Clock>& before_;
-  IntervalMap<SharedByTiles<std::vector<Access>>> accesses_;  // by address
+  IntervalMap<TileDependencies<std::vector<Access>>> accesses_;  // by address
 };
 
 void verify_operands(const Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
     each_use(program.instrs[i], [&](const Operand& operand, bool, bool) {
-      const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
+      const auto label = [&] { return fmt::format("{} instruction {}", program.name, i); };
       HR_CHECK(operand.buffer.valid() && operand.buffer.index() < program.buffers.size(), label());
       const Buffer& b = program[operand.buffer];
       HR_CHECK(operand.offset + operand.bytes <= b.bytes, label() + " runs over " + b.name);
@@ -110,16 +114,15 @@ void verify_operands(const Program& program) {
     });
 }
 
-// In the order of the instructions, which is itself legal: nothing is read, nor added to, before something
-// was written there, and what is reported was written and still lies there at the end.
+// Checks in the order of the instructions, which is itself legal: no buffer is read or added to before it is
+// written, and outputs are written and still live at the end.
 void verify_definitions(const Program& program) {
   std::vector<bool> written(program.buffers.size(), false);
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     each_use(program.instrs[i], [&](const Operand& operand, bool read, bool) {
       const Buffer& b = program[operand.buffer];
-      HR_CHECK(
-          !read || b.state || written[operand.buffer.index()],
-          program.name + " instruction " + std::to_string(i) + " reads " + b.name + " before it is written");
+      HR_CHECK(!read || b.state || written[operand.buffer.index()],
+               fmt::format("{} instruction {} reads {} before it is written", program.name, i, b.name));
     });
     each_use(program.instrs[i], [&](const Operand& operand, bool, bool write) {
       if (write) written[operand.buffer.index()] = true;
@@ -166,13 +169,13 @@ void verify_placement(const Program& program, Tier tier) {
   }
 }
 
-// Only transfers touch what lies beyond HBM, and each goes between HBM and the tier that it names.
+// Only transfers touch lower tiers, and each moves between HBM and the tier that it names.
 void verify_transfers(const Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     const Tier tier = beyond_hbm(instr.op);
     const bool comes = std::holds_alternative<instr::Prefetch>(instr.op);
-    const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
+    const auto label = [&] { return fmt::format("{} instruction {}", program.name, i); };
     for (const auto* list : {&instr.in, &instr.out}) {
       const bool there = tier != Tier::kHbm && (list == &instr.in) == comes;
       for (const Operand& o : *list)
@@ -180,7 +183,7 @@ void verify_transfers(const Program& program) {
                  label() + " is not between its tiers");
     }
     if (tier == Tier::kHbm) continue;
-    const std::size_t inputs = row_of_transfer(instr.op) > 0 ? 2 : 1;  // rows come with their counts
+    const std::size_t inputs = row_of_transfer(instr.op) > 0 ? 2 : 1;  // transfers of rows have counts too
     HR_CHECK(instr.in.size() == inputs && instr.out.size() == 1 && instr.in[0].bytes == instr.out[0].bytes &&
                  !instr.scratch.buffer.valid(),
              label() + " is no transfer");

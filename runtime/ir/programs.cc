@@ -7,7 +7,8 @@
 namespace hyperrun {
 namespace {
 
-// Its batch is settled where it is known how many replicas there are (runtime/compose/omni.h).
+// The job of an encoder. Its batch is set later, when the number of replicas is known
+// (runtime/compose/omni.h).
 Job encoder_job(Job job, const EncoderSpec& e) {
   const std::int32_t text = job.model.hidden;
   job.model = {};
@@ -17,7 +18,7 @@ Job encoder_job(Job job, const EncoderSpec& e) {
   job.model.heads = job.model.kv_heads = std::max(1, e.heads);
   job.model.head_dim = e.hidden / std::max(1, e.heads);
   job.model.ffn = e.ffn;
-  job.model.vocab = 257;  // of any model; this one has none
+  job.model.vocab = 257;  // the least legal; an encoder has no vocabulary
   job.model.sequence = e.tokens;
   job.model.inputs = e.inputs();
   job.model.features = text;
@@ -30,13 +31,13 @@ Job encoder_job(Job job, const EncoderSpec& e) {
 
 Job job_of(const Job& whole, const ProgramSpec& program) {
   Job job = whole;
-  // Any job has a corpus; nobody reads this one.
+  // Every job needs a corpus, but nobody reads this one.
   job.data = {whole.data.tasks + whole.data.samples, whole.data.tokenizer, "", ""};
   job.programs.clear();
   job.reinforcement = {};
   job.media = {};
   job.supernode.devices = program.devices;
-  for (Bytes* shared : {&job.supernode.pool, &job.supernode.flash})  // its devices' equal share
+  for (Bytes* shared : {&job.supernode.pool, &job.supernode.flash})  // an equal share for each device
     *shared = *shared / whole.supernode.devices * program.devices;
   job.parallel = program.parallel;
   job.memory = program.memory;

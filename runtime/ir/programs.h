@@ -1,4 +1,4 @@
-// A job of several programs, as jobs of one.
+// Splits a job of several programs into jobs of one program each.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace hyperrun {
 
-// The job that one of them would be alone on its devices: a training, or a generation (run.generate). What
-// only a training says (its batch, what it recomputes) is not the others'. Of pool and flash it has its
-// devices' share.
+// The job of one program alone on its devices: a training, or a generation (run.generate). Fields that are
+// only for training (batch, recomputation) are left out of other programs. Pool and flash are the share of
+// the program's devices.
 Job job_of(const Job& whole, const ProgramSpec& program);
 
-// Of its devices, among those of the job.
+// The ranks of the program's devices among those of the job.
 std::vector<int> ranks_of(const ProgramSpec& program);
 
-// The one that `does` it; null: none.
+// The program that does `does`; null: none.
 const ProgramSpec* find_program(const Job& job, std::string_view does);
 
 }  // namespace hyperrun

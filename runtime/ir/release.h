@@ -1,4 +1,4 @@
-// The end of a plan that is not needed any more.
+// Frees plans that are not needed any more.
 #pragma once
 
 #include "runtime/base/parallel.h"
@@ -6,7 +6,7 @@
 
 namespace hyperrun {
 
-// Leaves a plan without roles. What long Programs hold, millions of allocations, is freed on several cores.
+// Removes all roles of a plan. Long Programs hold millions of allocations, so several cores free them.
 inline void release(Plan& plan) {
   parallel_for(plan.roles.size(),
                [&](std::size_t r) { std::vector<Program>().swap(plan.roles[r].programs); });

@@ -44,6 +44,7 @@ struct {
   Rows operator()(const instr::SoftmaxStats& o) const { return Rows({o.rows, kAll, kAll}); }
   Rows operator()(const instr::RescaleSums& o) const { return Rows({o.rows, kAll, kAll}); }
   Rows operator()(const instr::CrossEntropyGrad& o) const { return Rows({o.rows, kAll, kAll}); }
+  // Correct for every op; one that treats rows by themselves just cannot be cut into tiles.
   Rows operator()(const auto&) const { return Rows(); }
 } constexpr kRows;
 
@@ -51,7 +52,7 @@ struct {
 
 std::optional<ByRows> by_rows(const Instr& instr) {
   if (instr.scratch.buffer.valid() || !tile_of(instr).whole()) return std::nullopt;
-  // A table of more than these positions begins elsewhere than they do.
+  // A table with more positions than these begins at another position.
   if (const auto* rope = std::get_if<instr::Rope>(&instr.op))
     if (instr.in[1].bytes !=
         Bytes((rope->each ? rope->batch : 1) * rope->seq * rope->turned * size_of(DType::kF32)))

@@ -5,7 +5,7 @@
 namespace hyperrun {
 namespace {
 
-// Pages hold fewer positions each; where they hold few, there are fewer of them.
+// Pages get fewer positions each. Where a page has too few positions to divide, there are fewer pages.
 void shrink(InferenceSpec& spec, const ShrinkSpec& by) {
   const std::int64_t positions = std::int64_t{spec.pages / by.batch} * spec.page / by.sequence;
   spec.slots /= by.batch, spec.prompts /= by.batch;

@@ -1,17 +1,17 @@
-// Execution to scale: a job whose model is too large for the host runs with a smaller one of the same
-// structure, and each instruction lasts as long as in the original.
+// Execution to scale: a job whose model is too large for the host runs with a smaller model of the same
+// structure. Each instruction takes as long as in the original.
 #pragma once
 
 #include "runtime/ir/job.h"
 
 namespace hyperrun {
 
-// The job with its layers divided by `depth`, and else as it was: what the execution is to the scale of.
-// Stages of a pipeline lose layers alike.
+// The job with its layers divided by `depth`, else unchanged: the original that the execution imitates. All
+// pipeline stages lose the same share of layers.
 Job with_fewer_layers(const Job& job);
 
-// The same with all of its sizes divided: what is executed. Heads, experts and choices, and all that says how
-// the work is spread stay as they are, so that both compile to the same instructions.
+// The job with all sizes divided: the one that is executed. Heads, experts, choices and the parallelism stay
+// unchanged, so that both jobs compile to the same instructions.
 Job shrunk(const Job& job);
 
 }  // namespace hyperrun

@@ -1,5 +1,5 @@
-// How far a simulated step can be trusted: what is known of the machine, and what the step is where the
-// guesses among its figures are others.
+// How far a simulated step can be trusted: the evidence for the machine's figures, and how the step changes
+// with the guesses among them.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace hyperrun {
 
-// Figures of a profile, by how each is known.
+// The number of a profile's figures with each kind of evidence.
 struct EvidenceCounts {
   int measured = 0, data_sheet = 0, guessed = 0;
   int all() const { return measured + data_sheet + guessed; }
   bool operator==(const EvidenceCounts&) const = default;
 };
 
-// One guessed figure, all others as the profile has them.
+// The effect of one guessed figure on the step; all other figures are the profile's.
 struct GuessEffect {
-  std::string path, name;               // as in FigurePath
-  double value = 0, low = 0, high = 0;  // in its base unit
+  std::string path, name;               // the figure's FigurePath
+  double value = 0, low = 0, high = 0;  // in the figure's base unit
   std::string value_words, low_words, high_words;
   std::string range_source;
-  Nanos at_low{}, at_high{};               // of a step
-  bool fits_low = true, fits_high = true;  // what the job takes of memory has room there
+  Nanos at_low{}, at_high{};               // step time with the figure at either end of its range
+  bool fits_low = true, fits_high = true;  // the job fits into memory with the figure at that end
 
   Nanos swing() const { return at_low < at_high ? at_high - at_low : at_low - at_high; }
   bool operator==(const GuessEffect&) const = default;
@@ -32,12 +32,13 @@ struct GuessEffect {
 struct StepRange {
   std::string machine;
   EvidenceCounts counts;
-  Nanos step{};                // as the profile has it
-  Nanos fastest{}, slowest{};  // every guess at the end of its range that is better, or worse, for this step
+  Nanos step{};                // step time with the profile's figures
+  Nanos fastest{}, slowest{};  // step time with every guess at the better, or worse, end of its range
   bool fits_fastest = true, fits_slowest = true;
-  std::vector<GuessEffect> guesses;        // the largest swing first; those without an effect last
-  std::vector<std::string> without_range;  // guesses whose range the profile does not say: left as they are
-  std::vector<std::string> not_simulated;  // guesses for which there was no time: left as they are
+  std::vector<GuessEffect> guesses;  // the largest swing first; those without an effect last
+  std::vector<std::string>
+      without_range;  // guesses without a range in the profile, unchanged in all simulations
+  std::vector<std::string> not_simulated;  // guesses that time did not suffice for, unchanged as well
 
   bool operator==(const StepRange&) const = default;
 };

@@ -1,4 +1,4 @@
-// Where bytes lie: a device's own memory, the pool that all devices share, a device's file.
+// The tiers of memory: a device's own HBM, the pool that all devices share, a device's file on flash.
 #pragma once
 
 #include <array>

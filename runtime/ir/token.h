@@ -1,11 +1,11 @@
-// A token as passes of a generation give it back.
+// Tokens that the passes of a generation return.
 #pragma once
 
 #include <cstdint>
 
 namespace hyperrun {
 
-// What is drawn where the logits are not all finite.
+// The token that is drawn when some logit is not finite.
 inline constexpr std::int32_t kNoToken = -1;
 
 }  // namespace hyperrun

@@ -7,7 +7,7 @@
 namespace hyperrun {
 namespace {
 
-// Rows of experts: an even share of those that are expected. Other rows: those of the tile in each block.
+// The bytes of a tile's rows. For rows of experts this is an even share of the expected rows.
 Bytes share_of_tile(const Operand& operand) {
   const Bytes all = operand.bytes - operand.empty;
   const RowTile& tile = operand.tile;
@@ -15,22 +15,22 @@ Bytes share_of_tile(const Operand& operand) {
   return tile.blocks == 0 ? all / tile.count : Bytes(all.value * tile.row_count() / tile.rows);
 }
 
-// Answers for operands of which an instruction goes through a part that its sizes tell; all others are gone
-// through whole.
+// A visitor of ops that touch only a part of an operand, which follows from their sizes. All other ops touch
+// the whole operand.
 class TouchedOperand {
  public:
   TouchedOperand(const Instr& instr, const Operand& operand, bool write, const Mesh& mesh)
       : instr_(instr), operand_(operand), write_(write), mesh_(mesh) {}
 
-  // A matrix is read where its expert has rows.
+  // Only the matrices of experts with rows are read.
   Bytes operator()(const instr::GroupedGemm& o) const {
     return is_in(1) ? matrices(o.groups, o.rows) : rest();
   }
-  // Matrices of experts without rows are set to zero, unless the products are added up.
+  // Matrices of experts without rows are set to zero, unless the op accumulates.
   Bytes operator()(const instr::GroupedOuter& o) const {
     return is_out(0) ? matrices(o.groups, o.accumulate ? o.rows : o.groups) : rest();
   }
-  // The pages hold what came before this pass, which adds its own tokens to them.
+  // The op reads the positions before this pass from the pages, and writes those of this pass.
   Bytes operator()(const instr::CachedAttention& o) const {
     if (is_in(4)) return cached(o, o.context - o.seq, o.head_dim);
     if (is_in(5)) return cached(o, o.context - o.seq, o.value_dim);
@@ -68,7 +68,7 @@ class TouchedOperand {
   Bytes cached(const instr::CachedAttention& o, std::int64_t positions, std::int64_t width) const {
     return elements(o.batch * positions * o.kv_heads * width / o.parts);
   }
-  // Each device of those that split the table has its share of the tokens.
+  // Each of the devices that split the table looks up its share of the tokens.
   Bytes rows_of_table(const auto& o) const {
     return std::min(operand_.bytes, elements(o.rows * o.width / mesh_.size(o.first.axes)));
   }

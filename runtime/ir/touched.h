@@ -1,18 +1,18 @@
-// How many bytes of its operands an instruction goes through. It may be less than an operand has: rows of
-// experts leave room empty, a lookup reads some rows of its table, a tile is a part of the rows.
+// The bytes of its operands that an instruction reads or writes. They may be fewer than Operand::bytes: rows
+// of experts leave room unused, a lookup reads some rows of its table, a tile is a part of the rows.
 //
-// Every estimate of time goes by these bytes. Memory goes by Operand::bytes.
+// Estimates of time use these bytes; memory uses Operand::bytes.
 #pragma once
 
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
 
-// The bytes that `instr` reads of `operand`, or writes (`write`) to it, each counted once. `operand` is one
-// of the instruction's own: its address tells which.
+// The bytes of `operand` that `instr` reads, or with `write` writes, each counted once. `operand` must be a
+// reference to an operand of `instr` itself, because its address tells which one it is.
 Bytes touched(const Instr& instr, const Operand& operand, bool write, const Mesh& mesh);
 
-// The bytes of HBM, or of what lies beyond it, that a Prefetch or a Store moves.
+// The bytes that a Prefetch or a Store moves.
 inline Bytes moved_bytes(const Instr& instr) { return instr.in[0].bytes - instr.in[0].empty; }
 
 }  // namespace hyperrun

@@ -36,7 +36,7 @@ const std::vector<UnderWay>& UnderWayByKind::measure(std::span<const Span> spans
   return result_;
 }
 
-// Both streams are in order: they are merged.
+// Merges the spans of cube and vector, which are in order each, into disjoint times of computing.
 void UnderWayByKind::find_computing(std::span<const Span> spans) {
   computing_.clear(), before_.clear();
   std::int64_t all = 0;

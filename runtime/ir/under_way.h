@@ -1,4 +1,5 @@
-// How long communication of each kind was under way, and how much of that nothing was computed beside it.
+// Measures how long each kind of communication took, and how much of that was exposed: nothing was computed
+// at the same time.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,23 @@ namespace hyperrun {
 
 class UnderWayByKind {
  public:
-  // `kinds`: with which of these the numbers are kept; what a collective's kind is not among is left out.
-  // `program` outlives it.
+  // `kinds`: the kinds to measure, in the order of the results; collectives of other kinds are left out.
+  // `program` must outlive this object.
   UnderWayByKind(const Program& program, std::span<const TrafficKind> kinds);
 
-  // By when each instruction ran, where each stream takes its instructions in order. One a kind; a collective
-  // is under way from when the device comes to it. Valid until the next call; allocates nothing.
+  // One result for each kind, from the spans of the instructions; each stream runs its instructions in order.
+  // The time of a collective begins when the device reaches it. The result is valid until the next call.
+  // Allocates nothing.
   const std::vector<UnderWay>& measure(std::span<const Span> spans);
 
  private:
   std::int64_t computed_before(std::int64_t time) const;
   void find_computing(std::span<const Span> spans);
 
-  std::vector<std::int32_t> cube_, vector_;                           // instructions
+  std::vector<std::int32_t> cube_, vector_;                           // instructions of these streams
   std::vector<std::pair<std::int32_t, std::int32_t>> communicating_;  // instruction, kind
-  std::vector<Span> computing_;                                       // disjoint, in order
-  std::vector<std::int64_t> before_;  // of each: how long all earlier ones lasted
+  std::vector<Span> computing_;       // times of computing, disjoint, in order
+  std::vector<std::int64_t> before_;  // for each of `computing_`: total length of all earlier ones
   std::vector<UnderWay> result_;
 };
 

@@ -15,7 +15,7 @@ namespace hyperrun {
 // in the tone of skin are left out: their name is that of the entry. kBadCorpus at `place`: no such list.
 std::vector<MediaSample> emoji_samples(std::string_view emoji_json, const std::string& place);
 
-// Whether the hash of an id holds the sample back: one in ten, the same ones whatever else there is.
+// True if the hash of an id holds the sample back: one in ten, independent of all other samples.
 bool held_back(std::string_view id);
 
 }  // namespace hyperrun

@@ -1,11 +1,11 @@
 #include "runtime/media/file.h"
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <system_error>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/model/checkpoint/files.h"
 
 namespace hyperrun {
@@ -19,10 +19,10 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 }  // namespace
 
 std::string read_media_file(const fs::path& path) {
-  std::error_code not_there;  // or no file: read_file says so
+  std::error_code not_there;  // read_file reports a missing file
   const std::uintmax_t bytes = fs::file_size(path, not_there);
   if (!not_there && bytes > kMostBytes)
-    throw Error(Code::kBadCorpus, "has " + std::to_string(bytes) + " bytes")
+    throw Error(Code::kBadCorpus, fmt::format("has {} bytes", bytes))
         .at(path.string())
         .legal("up to 1 GiB")
         .fix("name another file");
@@ -36,7 +36,7 @@ void write_media_file(const fs::path& path, std::string_view content) {
 }
 
 std::string xxh3(std::string_view content) {
-  return format("%016llx", static_cast<unsigned long long>(XXH3_64bits(content.data(), content.size())));
+  return fmt::format("{:016x}", XXH3_64bits(content.data(), content.size()));
 }
 
 }  // namespace hyperrun

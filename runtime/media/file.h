@@ -1,4 +1,4 @@
-// Files of samples: read whole, told apart by their hash, written whole or not at all.
+// Files of samples: they are read whole, identified by their hash, and written whole or not at all.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace hyperrun {
 // cannot be read.
 std::string read_media_file(const std::filesystem::path& path);
 
-// Beside its place under another name, then renamed; makes the folders above. kUnwritable.
+// Writes a file under another name beside its place, then renames it; makes the folders above. kUnwritable.
 void write_media_file(const std::filesystem::path& path, std::string_view content);
 
 // XXH3 of 64 bits with seed 0 as 16 lower-case hexadecimal digits: what `xxhsum -H3` prints.

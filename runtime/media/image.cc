@@ -1,5 +1,6 @@
 #include "runtime/media/image.h"
 
+#include <fmt/core.h>
 #include <png.h>
 
 #include <algorithm>
@@ -12,22 +13,22 @@
 
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kChannels = 4;  // red, green, blue, opacity: what every PNG is expanded to
+constexpr std::size_t kChannels = 4;  // red, green, blue, opacity; every PNG is expanded to these
 
 Error damaged(const std::string& cause, const std::string& place) {
   return Error(Code::kBadCorpus, cause)
       .at(place)
-      .legal("a whole PNG of 1 x 1 to " + std::to_string(kMostPixels) + " x " + std::to_string(kMostPixels) +
-             " pixels")
+      .legal(fmt::format("a whole PNG of 1 x 1 to {} x {} pixels", kMostPixels, kMostPixels))
       .fix("take the picture from its source again, or leave the sample out");
 }
 
-// libpng's way out of an error is longjmp. Nothing with a destructor lives between setjmp and the calls that
-// may jump: buffers belong to the callers of the functions below.
+// A PNG reader of libpng, which leaves by longjmp after an error. Therefore nothing with a destructor may
+// live between setjmp and the calls that may jump: callers of the functions below own the buffers.
 struct Reader {
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -58,7 +59,7 @@ struct Reader {
   }
 };
 
-// Both return false after an error, whose text is in `reader`.
+// read_head() and read_rows() return false after an error, whose text is in `reader`.
 bool read_head(Reader& reader, ImageSize& size) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_read_fn(reader.png, &reader, Reader::on_read);
@@ -69,8 +70,8 @@ bool read_head(Reader& reader, ImageSize& size) {
   return true;
 }
 
-// Every kind of PNG as 16-bit RGBA in this host's byte order (8 bits times 257: exact). `rows` has the
-// address of each row, of kChannels * width values.
+// Reads every kind of PNG as 16-bit RGBA in this host's byte order (8 bits are multiplied by 257, which is
+// exact). `rows` has the address of each row of kChannels * width values.
 bool read_rows(Reader& reader, std::span<png_bytep> rows, std::size_t row_bytes) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_expand_16(reader.png);  // palettes and transparent colours as well
@@ -131,13 +132,10 @@ std::int32_t patch_count(ImageSize size, std::int32_t patch, const std::string& 
   HR_CHECK(patch >= 1 && size.width >= 1 && size.height >= 1);
   if (size.width % patch == 0 && size.height % patch == 0)
     return (size.width / patch) * (size.height / patch);
-  std::string legal;
-  for (const std::int64_t d : divisors(std::gcd(size.width, size.height)))
-    legal += (legal.empty() ? "" : ", ") + std::to_string(d);
-  throw Error(Code::kBadValue, "patches of " + std::to_string(patch) + " pixels do not cover a picture of " +
-                                   std::to_string(size.width) + " x " + std::to_string(size.height))
+  throw Error(Code::kBadValue, fmt::format("patches of {} pixels do not cover a picture of {} x {}", patch,
+                                           size.width, size.height))
       .at(place)
-      .legal(legal)
+      .legal(joined(divisors(std::gcd(size.width, size.height))))
       .fix("choose a size of patches that divides every picture, or scale the picture");
 }
 

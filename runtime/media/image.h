@@ -1,4 +1,4 @@
-// Pictures as an image encoder takes them: PNG to planes of float, planes to patches.
+// Converts pictures for an image encoder: PNG to planes of float, planes to patches.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,21 @@ struct Image {
 // The largest width and the largest height that are read.
 inline constexpr std::int32_t kMostPixels = 4096;
 
-// Any PNG: grey, palette or colour, 1 to 16 bits, interlaced or not. What is transparent lies on white: a
-// value c in [0, 1] under an opacity a becomes 2 (c a + 1 - a) - 1. Values are used as stored (sRGB as a
-// rule): a gAMA chunk changes nothing, as in most loaders of training data. kBadCorpus at `place`: no PNG,
-// damaged, cut short, or larger than kMostPixels.
+// Decodes any PNG: grey, palette or colour, 1 to 16 bits, interlaced or not. Transparent pixels are blended
+// with white: a value c in [0, 1] with opacity a becomes 2 (c a + 1 - a) - 1. Values are used as stored
+// (usually sRGB); a gAMA chunk changes nothing, as in most loaders of training data. kBadCorpus at `place`:
+// no PNG, damaged, cut short, or larger than kMostPixels.
 Image decode_png(std::string_view bytes, const std::string& place);
 
-// From the head of the file alone. Errors as decode_png, as far as the head shows them.
+// Reads the size from the head of the file alone. Throws the errors of decode_png that the head shows.
 ImageSize png_size(std::string_view bytes, const std::string& place);
 
-// How many patches of patch x patch pixels cover a picture exactly. kBadValue at `place` where `patch` (>= 1)
-// does not divide width and height; the legal values are the sizes that do.
+// The number of patches of patch x patch pixels that cover a picture exactly. kBadValue at `place` if `patch`
+// (>= 1) does not divide width and height; the legal values are the sizes that do.
 std::int32_t patch_count(ImageSize size, std::int32_t patch, const std::string& place);
 
-// [patch_count, 3 * patch * patch]: patches from left to right, then down; each is [3, patch, patch], the
-// order in which a published ViT keeps the weights of its patch embedding (a convolution's [hidden, 3, P,
-// P]).
+// The patches, [patch_count, 3 * patch * patch], from left to right, then down. Each is [3, patch, patch],
+// the order of the patch embedding's weights in a published ViT (a convolution's [hidden, 3, P, P]).
 std::vector<float> patches(const Image& image, std::int32_t patch, const std::string& place);
 
 }  // namespace hyperrun

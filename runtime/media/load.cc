@@ -1,5 +1,7 @@
 #include "runtime/media/load.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "runtime/base/error.h"
@@ -19,8 +21,8 @@ std::string place_of(const MediaManifest& manifest, const MediaFile& file) {
 std::int64_t require_frames(SoundSize size, const std::string& place) {
   const std::int64_t samples = resampled(size, kMelRate);
   if (samples >= kMelHop) return mel_frames(samples);
-  throw Error(Code::kBadCorpus, "too short for one frame: " + std::to_string(size.samples) + " samples at " +
-                                    std::to_string(size.rate) + " Hz")
+  throw Error(Code::kBadCorpus,
+              fmt::format("too short for one frame: {} samples at {} Hz", size.samples, size.rate))
       .at(place)
       .legal("10 ms or more")
       .fix("leave the sample out, or give a longer sound");

@@ -1,4 +1,4 @@
-// What encoders get of a sample: patches of its picture, log-mel frames of its sound.
+// Loads the input of encoders from a sample: patches of its picture, log-mel frames of its sound.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct MediaShape {
   std::int32_t mel_bins = 80;  // 1 to kMostMelBins
 };
 
-// How much that is; 0 of what the sample does not have.
+// The number of patches and of frames of a sample; 0 if it has no picture, or no sound.
 struct MediaUnits {
   std::int64_t patches = 0, frames = 0;
 
@@ -30,12 +30,12 @@ struct Media {
   std::vector<float> mel;      // [units.frames, mel_bins] (log_mel.h), whatever rate the file has
 };
 
-// Both read the files of the sample; places of errors are the files. kMissingFile, kBadCorpus: as
-// read_sample_file, decode_png and decode_wav say; also kBadCorpus for a sound of less than one frame (10
-// ms). kBadValue: patches that do not cover the picture.
+// Loads the files of a sample; the places of errors are the files. Throws the errors of read_sample_file,
+// decode_png and decode_wav, kBadCorpus for a sound of less than one frame (10 ms), and kBadValue for patches
+// that do not cover the picture.
 Media load_media(const MediaManifest& manifest, const MediaSample& sample, MediaShape shape);
 
-// The units of each sample in order, by the heads of the files: nothing is decoded.
+// The units of each sample in order, read from the heads of the files without decoding them.
 std::vector<MediaUnits> measure_media(const MediaManifest& manifest, MediaShape shape);
 
 }  // namespace hyperrun

@@ -13,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-// Below 1 kHz a mel is 200 / 3 Hz; above, 27 of them are a factor of 6.4.
+// The mel scale: below 1 kHz a mel is 200 / 3 Hz; above, 27 mels are a factor of 6.4.
 constexpr double kHertzOfMel = 200.0 / 3.0, kKneeHertz = 1000.0, kKneeMel = kKneeHertz / kHertzOfMel;
 const double kLogStep = std::log(6.4) / 27.0;
 
@@ -28,8 +28,8 @@ Frame hann_window() {
   return window;
 }
 
-// Where the mirrored sound has sample `at` (any integer): 2 1 0 1 2 ... n-1 n-2 ..., again and again for a
-// sound that is shorter than what is asked for.
+// The index of sample `at` (any integer) of the mirrored sound: 2 1 0 1 2 ... n-1 n-2 ..., repeated for short
+// sounds.
 std::size_t mirrored(std::int64_t at, std::int64_t samples) {
   if (samples == 1) return 0;
   const std::int64_t period = 2 * (samples - 1);
@@ -49,7 +49,7 @@ Frame cut(std::span<const float> samples, std::int64_t from) {
   return frame;
 }
 
-// The power spectrum of one frame after the other.
+// Computes the power spectra of frames, one after the other.
 class Spectrum {
  public:
   Spectrum() : config_(kiss_fftr_alloc(kMelWindow, 0, nullptr, nullptr)), window_(hann_window()) {
@@ -75,9 +75,9 @@ class Spectrum {
   Frame window_;
 };
 
-// A filter without the zeros round its triangle, which are nearly all of it.
+// A filter without the zeros around its triangle, which are most of it.
 struct Triangle {
-  std::size_t first = 0;  // frequency
+  std::size_t first = 0;  // first frequency
   std::vector<float> weights;
 
   float of(const Power& power) const {
@@ -100,7 +100,7 @@ std::vector<Triangle> triangles(std::int32_t bins) {
   return triangles;
 }
 
-// To Whisper's range, in place.
+// Maps powers to Whisper's range, in place.
 void compress(std::vector<float>& mel) {
   float largest = -10;  // log10(1e-10)
   for (float& m : mel) {
@@ -122,7 +122,7 @@ double hertz_of_mel(double mel) {
 
 std::vector<float> mel_filters(std::int32_t bins) {
   HR_CHECK(bins >= 1 && bins <= kMostMelBins);
-  // Corners of the triangles: bin b rises from the b-th to the next and falls to the one after that.
+  // The corners of the triangles: bin b rises from corner b to b + 1, and falls to b + 2.
   std::vector<double> corner;
   corner.reserve(static_cast<std::size_t>(bins) + 2);
   for (std::int32_t i = 0; i < bins + 2; ++i)

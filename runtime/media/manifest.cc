@@ -1,5 +1,7 @@
 #include "runtime/media/manifest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -24,7 +26,7 @@ constexpr std::array<std::string_view, 8> kFieldNames = {"id",    "text",       
                                                          "audio", "audio_xxh3", "category", "split"};
 constexpr const char* kForm = R"({"id": "...", "text": "...", "category": "...", "split": "train"})";
 
-// Refuses a field that is there twice, of which the library would keep the last and say nothing.
+// Parses a line, and refuses a field that occurs twice; the library would silently keep the last.
 Json parse_line(std::string_view line, const std::string& place) {
   std::set<std::string> seen;
   std::string twice;
@@ -76,17 +78,17 @@ class Fields {
 
  private:
   std::string text(const char* key, std::size_t most) const {
-    const std::string legal = "text of 1 to " + std::to_string(most) + " bytes, without control characters";
+    const std::string legal = fmt::format("text of 1 to {} bytes, without control characters", most);
     const Json& value = json_.at(key);
     if (!value.is_string()) refuse("\"" + std::string(key) + "\" is no text but " + value.type_name(), legal);
     auto content = value.get<std::string>();
     if (content.empty() || content.size() > most)
-      refuse("\"" + std::string(key) + "\" has " + std::to_string(content.size()) + " bytes", legal);
-    // A text may have lines; a name that had would break the messages that tell it.
+      refuse(fmt::format("\"{}\" has {} bytes", key, content.size()), legal);
+    // A text may have line breaks. In a name they would break the messages that quote it.
     const bool lines = std::string_view(key) == "text";
     for (const char c : content)
       if (static_cast<unsigned char>(c) < 0x20 && !(lines && (c == '\n' || c == '\t')))
-        refuse("\"" + std::string(key) + "\" has the control character " + std::to_string(int{c}), legal);
+        refuse(fmt::format("\"{}\" has the control character {}", key, int{c}), legal);
     return content;
   }
 
@@ -151,11 +153,11 @@ std::vector<MediaSample> parse_manifest(std::string_view content, const std::str
     const std::string_view text = content.substr(0, end);
     content.remove_prefix(std::min(end + 1, content.size()));
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;  // an empty line is no sample
-    const Fields fields(text, place + ":" + std::to_string(line));
+    const Fields fields(text, fmt::format("{}:{}", place, line));
     samples.push_back(sample_of(fields));
     const auto [at, fresh] = line_of.emplace(samples.back().id, line);
     if (!fresh)
-      fields.refuse("the id \"" + samples.back().id + "\" is that of line " + std::to_string(at->second),
+      fields.refuse(fmt::format("the id \"{}\" is that of line {}", samples.back().id, at->second),
                     "each id once");
   }
   if (samples.empty())

@@ -1,5 +1,7 @@
 #include "runtime/media/prepare.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -63,16 +65,16 @@ std::vector<SpokenSource> sources_of(const fs::path& list) {
   const std::string content = read_media_file(list);
   for (const std::string_view line : split(content, '\n'))
     if (++number; !line.empty())
-      sources.push_back(source_of(line, list.string() + ":" + std::to_string(number)));
+      sources.push_back(source_of(line, fmt::format("{}:{}", list.string(), number)));
   if (sources.empty())
     throw Error(Code::kBadCorpus, "the list is empty").at(list.string()).fix("list sounds");
   return sources;
 }
 
-// Of which two are comparable, whether they were given from the root or not.
+// The absolute form of a path, so that two paths can be compared.
 fs::path whole(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
 
-// What is left of an earlier time would be of another manifest.
+// Removes what an earlier run left, because it would belong to another manifest.
 void start_anew(const fs::path& out) {
   std::error_code error;
   fs::remove(out / kManifest, error);

@@ -1,4 +1,5 @@
-// Makes the folders of samples that tools/omni_data offers (docs/omni_data.md), from what it has fetched.
+// Makes the folders of samples that tools/omni_data offers (docs/omni_data.md) from the files that it
+// fetched.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +9,24 @@
 
 namespace hyperrun {
 
-// Told after each sample: how many of how many are done.
+// Called after each sample with the number of samples done and the number of all.
 using PrepareProgress = std::function<void(std::size_t done, std::size_t all)>;
 
-// From the unpacked emoji-datasource-google: `out`/ID.png and `out`/manifest.jsonl. Each picture is decoded
-// once. Errors as emoji_samples, decode_png and files say.
+// Makes `out`/ID.png and `out`/manifest.jsonl from the unpacked emoji-datasource-google. Each picture is
+// decoded once. Throws the errors of emoji_samples, decode_png and of files.
 void prepare_emoji(const std::filesystem::path& package, const std::filesystem::path& out,
                    const PrepareProgress& progress);
 
-// From a list of sounds: `out`/ID.wav at kMelRate, mono, 16 bits, and `out`/manifest.jsonl. A line of the
-// list has five fields with tabs between them: id, text, category, split (train, held-back, or by-id:
-// held_back in emoji.h says), path of the WAV. kBadValue at "LIST:LINE" for a line that has not, or an id
-// that cannot be a file's name; kBadCorpus for an empty list.
+// Makes `out`/ID.wav (at kMelRate, mono, 16 bits) and `out`/manifest.jsonl from a list of sounds. A line of
+// the list has five fields with tabs between them: id, text, category, split, path of the WAV. The split is
+// train, held-back, or by-id (held_back() of emoji.h decides). kBadValue at "LIST:LINE" for any other line,
+// or an id that cannot be a file's name; kBadCorpus for an empty list.
 void prepare_speech(const std::filesystem::path& list, const std::filesystem::path& out,
                     const PrepareProgress& progress);
 
-// One manifest of several, their samples one after the other; they lie below the folder of `out`, and so
-// paths of files are written anew. kBadValue at `out`:LINE: an id is in two of them, or a manifest lies
-// elsewhere.
+// Joins several manifests, whose samples follow one another. They must be below the folder of `out`; the
+// paths of files are made relative to it. kBadValue at `out`:LINE if an id is in two of them, or a manifest
+// is elsewhere.
 void join_manifests(const std::vector<std::filesystem::path>& parts, const std::filesystem::path& out);
 
 }  // namespace hyperrun

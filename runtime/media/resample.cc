@@ -14,7 +14,7 @@ namespace {
 // dB, and over 48 zero crossings a side the step is 12 % of the half rate wide. It ends at the half rate.
 constexpr double kBeta = 9.0;
 constexpr double kZeros = 48.0;
-constexpr double kCutOff = 0.94;  // the middle of the step
+constexpr double kCutOff = 0.94;  // middle of the filter's step, as a share of the half rate
 
 // The modified Bessel function of the first kind and order 0, by its power series.
 double bessel_i0(double x) {
@@ -27,7 +27,7 @@ double bessel_i0(double x) {
   return sum;
 }
 
-// The weights of the samples round a point that lies `fraction` (0 to 1) of a sample behind one of them:
+// The weights of the samples around a point that is `fraction` (0 to 1) of a sample behind one of them.
 // weights[half + k] belongs to the k-th sample after that one, k from -half + 1 to half.
 class Kernel {
  public:
@@ -42,7 +42,7 @@ class Kernel {
     exact.reserve(static_cast<std::size_t>(2 * half_));
     for (std::int64_t k = -half_ + 1; k <= half_; ++k) exact.push_back(at(static_cast<double>(k) - fraction));
     const double sum = std::accumulate(exact.begin(), exact.end(), 0.0);
-    std::vector<float> weights;  // that add up to one: a constant stays what it is
+    std::vector<float> weights;  // they add up to one, so that a constant stays unchanged
     weights.reserve(exact.size());
     for (const double w : exact) weights.push_back(static_cast<float>(w / sum));
     return weights;
@@ -79,8 +79,8 @@ Sound resample(const Sound& sound, std::int32_t rate) {
   const std::int64_t up = rate / common, down = sound.rate / common;
   const Kernel kernel(kCutOff * std::min(1.0, static_cast<double>(rate) / sound.rate));
 
-  // Output n lies n * down / up samples into the sound, so its fraction is one of `up`; each is computed
-  // once.
+  // Output n is n * down / up samples into the sound, so there are only `up` different fractions. The weights
+  // of each are computed once.
   std::vector<std::vector<float>> weights(static_cast<std::size_t>(up));
   Sound out{rate, {}};
   const std::int64_t count = resampled({std::ssize(sound.samples), sound.rate}, rate);

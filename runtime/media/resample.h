@@ -1,4 +1,4 @@
-// Another rate for the same sound.
+// Converts a sound to another rate.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace hyperrun {
 
-// `sound` at `rate` Hz (kLeastRate to kMostRate), ceil(samples * rate / sound.rate) samples; sample n of the
-// result is at the time n / rate. A band limit by a windowed sinc (Kaiser, 48 zero crossings a side): what is
-// below 0.88 of the lower of the two rates' halves passes within 1e-4 of its amplitude, what is above that
-// half comes out 85 dB lower at least. Silence surrounds the sound. Equal rates: as it is.
+// `sound` at `rate` Hz (kLeastRate to kMostRate). The result has ceil(samples * rate / sound.rate) samples;
+// sample n is at the time n / rate. The band is limited by a windowed sinc (Kaiser, 48 zero crossings on each
+// side). With h, half of the lower rate: frequencies below 0.88 h keep their amplitude within 1e-4, those
+// above h are at least 85 dB lower. Silence surrounds the sound. With equal rates the sound is unchanged.
 Sound resample(const Sound& sound, std::int32_t rate);
 
-// How many samples resample gives, without the sound.
+// The number of samples of the result, without the sound.
 constexpr std::int64_t resampled(SoundSize size, std::int32_t rate) {
   return (size.samples * rate + size.rate - 1) / size.rate;
 }

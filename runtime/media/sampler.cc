@@ -23,7 +23,7 @@ MediaExample MediaSampler::example(std::int64_t step, std::int64_t index) const 
   HR_CHECK(step >= 0 && index >= 0 && index < sampling_.batch);
   const std::int64_t drawn = step * sampling_.batch + index;
   const std::uint64_t choices = static_cast<std::uint64_t>(sampling_.most - sampling_.least) + 1;
-  // Another key than the epochs' ones, so that what is drawn and how much are independent.
+  // The key differs from those of epochs, so that the number of samples is independent of their order.
   const std::uint64_t more = mix(mix(~sampling_.seed) ^ static_cast<std::uint64_t>(drawn)) % choices;
   MediaExample example;
   for (std::int64_t k = 0; k < sampling_.least + static_cast<std::int64_t>(more); ++k) {

@@ -1,17 +1,16 @@
-// Which samples a step sees: a pure function of (seed, step, index in the global batch), as the text's
-// sampler is (runtime/model/text/sampler.h). It knows neither devices nor layout, so every encoder and every
-// rank asks for the part that it holds, all agree, and nothing has to be saved to resume.
+// Chooses the samples of a step by a pure function of (seed, step, index in the global batch), like the
+// sampler of texts (runtime/model/text/sampler.h). It knows neither devices nor layout, so every encoder and
+// every rank asks for the part that it holds, all agree, and nothing has to be saved to resume.
 //
-// A row of the batch is an example: `least` to `most` samples of the manifest one after the other, how many
-// is drawn anew for each. So the number of patches and of frames differs from example to example, as in the
-// batches of an omni-modal model:
+// A row of the batch is an example: `least` to `most` samples of the manifest, a number drawn anew for each
+// example. So the numbers of patches and of frames differ, as in the batches of an omni-modal model:
 //
 //   example 0   frog (64 patches)  "cat" (51 frames)                  64 patches   51 frames
 //   example 1   "one" (38 frames)                                      0 patches   38 frames
 //   example 2   key (64)  bell (64)  moon (64)                       192 patches    0 frames
 //
-// An epoch is an order of all samples, shuffled anew each time. Each example has `most` places in it and uses
-// the first of them, so a sample comes once an epoch where least = most, at most once else.
+// An epoch is a newly shuffled order of all samples. Each example has `most` places in it and uses the first
+// ones. So a sample comes once in each epoch if least = most, else at most once.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +34,17 @@ struct MediaSampling {
 
 struct MediaExample {
   std::vector<std::int32_t> samples;  // indices into the manifest
-  MediaUnits units;                   // of all of them together
+  MediaUnits units;                   // sum over all its samples
 
   bool operator==(const MediaExample&) const = default;
 };
 
 class MediaSampler {
  public:
-  // `units` of each sample (measure_media in load.h), one at least.
+  // `units` has an entry for each sample (measure_media in load.h), at least one.
   MediaSampler(std::vector<MediaUnits> units, MediaSampling sampling);
 
-  // 0 <= step, 0 <= index < batch.
+  // The example `index` of a step; 0 <= step, 0 <= index < batch.
   MediaExample example(std::int64_t step, std::int64_t index) const;
   std::vector<MediaExample> batch(std::int64_t step) const;
 

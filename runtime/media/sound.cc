@@ -1,5 +1,6 @@
 #include "runtime/media/sound.h"
 
+#include <fmt/core.h>
 #include <sndfile.h>
 
 #include <algorithm>
@@ -18,12 +19,12 @@ constexpr int kMostChannels = 16;
 Error damaged(const std::string& cause, const std::string& place) {
   return Error(Code::kBadCorpus, cause)
       .at(place)
-      .legal("a whole WAV of " + std::to_string(kLeastRate) + " to " + std::to_string(kMostRate) +
-             " Hz and up to " + std::to_string(kMostChannels) + " channels")
+      .legal(fmt::format("a whole WAV of {} to {} Hz and up to {} channels", kLeastRate, kMostRate,
+                         kMostChannels))
       .fix("take the sound from its source again, convert it, or leave the sample out");
 }
 
-// A file in memory for libsndfile: read only, or growing where `written` is given.
+// A file in memory for libsndfile: read only, or growing if `written` is set.
 struct Memory {
   std::string_view read;
   std::string* written = nullptr;
@@ -75,8 +76,8 @@ std::uint32_t little_endian(std::string_view four) {
   return value;
 }
 
-// libsndfile reads as much as there is and says nothing of the rest, so the lengths of the chunks are looked
-// at here: each must lie within the file, up to the one with the samples.
+// Checks the lengths of the chunks: each must be within the file, up to the one with the samples. libsndfile
+// would read as much as there is and not report the rest.
 void require_whole(std::string_view bytes, const std::string& place) {
   if (bytes.size() < 12 || bytes.substr(0, 4) != "RIFF" || bytes.substr(8, 4) != "WAVE")
     throw damaged("no WAV: it does not begin as one", place);
@@ -84,7 +85,7 @@ void require_whole(std::string_view bytes, const std::string& place) {
     const std::uint64_t length = little_endian(bytes.substr(at + 4, 4));
     const std::uint64_t there = bytes.size() - at - 8;
     if (length > there)
-      throw damaged("cut short: " + std::to_string(length - there) + " bytes are missing at its end", place);
+      throw damaged(fmt::format("cut short: {} bytes are missing at its end", length - there), place);
     if (bytes.substr(at, 4) == "data") return;
     at += 8 + length + length % 2;
   }
@@ -98,13 +99,13 @@ File open_wav(Memory& memory, SF_INFO& info, const std::string& place) {
   const int kind = info.format & SF_FORMAT_TYPEMASK;
   if (kind != SF_FORMAT_WAV && kind != SF_FORMAT_WAVEX) throw damaged("a sound, but no WAV", place);
   if (info.samplerate < kLeastRate || info.samplerate > kMostRate)
-    throw damaged("has " + std::to_string(info.samplerate) + " samples a second", place);
+    throw damaged(fmt::format("has {} samples a second", info.samplerate), place);
   if (info.channels < 1 || info.channels > kMostChannels)
-    throw damaged("has " + std::to_string(info.channels) + " channels", place);
+    throw damaged(fmt::format("has {} channels", info.channels), place);
   if (info.frames < 1) throw damaged("has no samples", place);
-  // No coding that is read has more than 8 samples a byte: a larger number is the head's mistake.
+  // No supported coding has more than 8 samples in a byte, so a larger number is an error of the head.
   if (info.frames > static_cast<sf_count_t>(memory.read.size()) * 8)
-    throw damaged("says that it has " + std::to_string(info.frames) + " samples", place);
+    throw damaged(fmt::format("says that it has {} samples", info.frames), place);
   return file;
 }
 
@@ -133,8 +134,7 @@ Sound decode_wav(std::string_view bytes, const std::string& place) {
   std::vector<float> block(4096 * channels);
   for (sf_count_t left = info.frames; left > 0;) {
     const sf_count_t n = sf_readf_float(file.get(), block.data(), std::min<sf_count_t>(left, 4096));
-    if (n <= 0)
-      throw damaged("cut short: the last " + std::to_string(left) + " samples cannot be read", place);
+    if (n <= 0) throw damaged(fmt::format("cut short: the last {} samples cannot be read", left), place);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       sound.samples.push_back(mean(std::span(block).subspan(i * channels, channels)));
     left -= n;

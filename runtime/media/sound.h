@@ -1,4 +1,4 @@
-// Sounds as an audio encoder takes them: WAV to one channel of float at the rate that is asked for.
+// Reads and writes sounds: WAV to one channel of float, and back.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace hyperrun {
 
 struct SoundSize {
-  std::int64_t samples = 0;  // of each channel
-  std::int32_t rate = 0;     // of them a second
+  std::int64_t samples = 0;  // samples of each channel
+  std::int32_t rate = 0;     // samples of each channel in a second
 };
 
 struct Sound {
@@ -22,12 +22,12 @@ struct Sound {
 // The rates that are read, in Hz.
 inline constexpr std::int32_t kLeastRate = 1000, kMostRate = 192000;
 
-// A WAV as it is stored: PCM of 8 to 32 bits, float, A-law or mu-law, up to 16 channels, whose mean is taken.
-// kBadCorpus at `place`: no WAV, cut short (the length that its head tells is not there), without a sample,
-// with a number that is not finite, or of a rate beyond the above.
+// Decodes a WAV: PCM of 8 to 32 bits, float, A-law or mu-law, with up to 16 channels, of which the mean is
+// taken. The rate stays unchanged. kBadCorpus at `place`: no WAV, shorter than its head says, without a
+// sample, with a number that is not finite, or of a rate outside of the range above.
 Sound decode_wav(std::string_view bytes, const std::string& place);
 
-// From the head of the file alone. Errors as decode_wav, as far as the head shows them.
+// Reads the size from the head of the file alone. Throws the errors of decode_wav that the head shows.
 SoundSize wav_size(std::string_view bytes, const std::string& place);
 
 // The content of a WAV of 16 bits, mono. Samples beyond full scale are clipped.

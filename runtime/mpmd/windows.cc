@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/ir/shared_by_tiles.h"
+#include "runtime/ir/tile_dependencies.h"
 
 namespace hyperrun {
 namespace {
@@ -28,7 +28,7 @@ class Dependencies {
     const auto self = static_cast<std::int32_t>(after_.size());
     std::vector<std::int32_t> list;
     each_use(instr, [&](const Operand& o, bool, bool write) {
-      buffers_[o.buffer.index()].each_met(o, [&](const Touches& met) {
+      buffers_[o.buffer.index()].each_conflicting(o, [&](const Touches& met) {
         if (met.written >= 0) list.push_back(met.written);
         if (write) list.insert(list.end(), met.reads.begin(), met.reads.end());
       });
@@ -51,12 +51,12 @@ class Dependencies {
   }
 
   void note_write(const Operand& o, std::int32_t self) {
-    SharedByTiles<Touches>& buffer = buffers_[o.buffer.index()];
+    TileDependencies<Touches>& buffer = buffers_[o.buffer.index()];
     if (o.tile.whole()) buffer = {};
     buffer.of(o) = {self, {}};
   }
 
-  std::vector<SharedByTiles<Touches>> buffers_;
+  std::vector<TileDependencies<Touches>> buffers_;
   std::vector<std::vector<std::int32_t>> after_;
   std::int32_t last_message_[2] = {-1, -1};
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/ir/shared_by_tiles.h"
+#include "runtime/ir/tile_dependencies.h"
 
 namespace hyperrun {
 
@@ -28,14 +28,14 @@ Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
   struct Last {
     std::int64_t written = 0, used = 0;  // ns: end of the last write and of the last use
   };
-  std::vector<SharedByTiles<Last>> last(program.buffers.size());
+  std::vector<TileDependencies<Last>> last(program.buffers.size());
   std::array<std::int64_t, kStreams> free{};
   Timeline t;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     std::int64_t begin = free[static_cast<std::size_t>(instr.stream)];
     each_use(instr, [&](const Operand& o, bool read, bool write) {
-      last[o.buffer.index()].each_met(o, [&](const Last& l) {
+      last[o.buffer.index()].each_conflicting(o, [&](const Last& l) {
         if (read) begin = std::max(begin, l.written);
         if (write) begin = std::max(begin, l.used);
       });

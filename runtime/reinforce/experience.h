@@ -1,4 +1,4 @@
-// What was generated, as what is learned from.
+// Turns completions into the samples that a policy is trained on.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace hyperrun {
 
-// A prompt and what it grew by: each token with the log probability with which it was drawn.
+// A prompt and the tokens generated for it, each with the log probability with which it was drawn.
 struct Completion {
   std::vector<std::int32_t> prompt, tokens;
   std::vector<float> logp;
 };
 
-// Rows of `length` positions, one a completion: position i holds token i of prompt and completion and is to
-// predict token i + 1; what predicts no token of the completion has target -1. Throws kInternal where one is
-// longer than length + 1.
+// Samples with a row of `length` positions for each completion. Position i holds token i of prompt and
+// completion, and predicts token i + 1. Its target is -1 unless token i + 1 is part of the completion. Throws
+// kInternal if a prompt with its completion is longer than length + 1.
 Samples samples_of(const std::vector<Completion>& completions, std::int64_t length);
 
-// The same, to learn from: every completion weighs 1 / (their number), each of its tokens alike (GRPO).
-// `reference`: of every position, [completions, length], from scoring these samples; empty: the reference is
-// who has drawn.
+// The same samples for training: every completion has the weight 1 / (number of completions), spread evenly
+// over its tokens (GRPO). `reference`: log probabilities of all positions, [completions, length], from
+// scoring these samples; empty: the policy that drew the tokens is the reference.
 Samples experience_of(const std::vector<Completion>& completions, std::int64_t length,
                       const std::vector<float>& advantages, const std::vector<float>& reference);
 

@@ -49,7 +49,7 @@ std::vector<float> advantages(const std::vector<double>& rewards, std::size_t sa
     for (std::size_t i = first; i < first + samples; ++i)
       squares += (rewards[i] - mean) * (rewards[i] - mean);
     const double deviation = std::sqrt(squares / static_cast<double>(samples));
-    constexpr double kAlike = 1e-6;  // as rounding leaves it
+    constexpr double kAlike = 1e-6;  // equal rewards have a smaller deviation, from rounding
     for (std::size_t i = first; i < first + samples; ++i)
       list.push_back(deviation < kAlike ? 0.0F : static_cast<float>((rewards[i] - mean) / deviation));
   }

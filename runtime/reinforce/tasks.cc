@@ -1,5 +1,7 @@
 #include "runtime/reinforce/tasks.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -33,7 +35,7 @@ Task task_of(std::string_view line, const std::string& place) {
   return {text_of(object, "prompt", place), text_of(object, "answer", place)};
 }
 
-// FNV-1a, mixed: the same on every machine.
+// A hash that is the same on every machine: FNV-1a, mixed.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -48,7 +50,7 @@ std::vector<Task> parse_tasks(std::string_view text, const std::string& place) {
   for (std::string_view line : split(text, '\n')) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) tasks.push_back(task_of(line, place + ":" + std::to_string(number)));
+    if (!line.empty()) tasks.push_back(task_of(line, fmt::format("{}:{}", place, number)));
   }
   if (tasks.empty()) throw no_task("the file has no task", place);
   return tasks;
@@ -68,7 +70,7 @@ TaskSplit split_tasks(std::vector<Task> tasks, std::int32_t one_of, const std::s
     throw Error(Code::kBadCorpus,
                 split.train.empty() ? "no task is left to train on" : "no task is held back")
         .at(place)
-        .legal("so many tasks that one of " + std::to_string(one_of) + " can be held back")
+        .legal(fmt::format("so many tasks that one of {} can be held back", one_of))
         .fix("add tasks, or set reinforcement.held_back to 0");
   return split;
 }

@@ -1,4 +1,4 @@
-// What is to be learned: prompts, each with its answer.
+// The tasks of reinforcement learning: prompts, each with its answer.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-// A line each: {"prompt": "12+7=", "answer": "19"}; further fields are left alone. Throws kMissingFile or
-// kBadCorpus with the line.
+// Reads tasks, one on each line: {"prompt": "12+7=", "answer": "19"}; other fields are ignored. Throws
+// kMissingFile, or kBadCorpus with the line.
 std::vector<Task> read_tasks(const std::filesystem::path& path);
 std::vector<Task> parse_tasks(std::string_view text, const std::string& place);
 
-// Those that are trained on, and those that are not. A prompt is held back by its text, so that the same
-// prompt is never in both, and stays where it is when tasks are added.
+// The tasks to train on, and those held back for evaluation. The hash of a prompt's text decides, so the same
+// prompt is never in both, and stays on its side when tasks are added.
 struct TaskSplit {
   std::vector<Task> train, held_back;
 };
-// `one_of`: of so many tasks one is held back; 0: none. Throws kBadCorpus where nothing is left to train on,
-// or nothing is held back that should be.
+// Holds back one of `one_of` tasks; 0: none. Throws kBadCorpus if no task is left to train on, or none is
+// held back although one should be.
 TaskSplit split_tasks(std::vector<Task> tasks, std::int32_t one_of, const std::string& place);
 
-// The tasks of a step: a function of seed and step. All are taken once in an order, then again in another.
+// The tasks of a step, as a function of seed and step. All tasks are taken once in a random order, then all
+// again in another.
 std::vector<std::size_t> tasks_of_step(std::size_t tasks, std::size_t each_step, std::int64_t step,
                                        std::uint64_t seed);
 

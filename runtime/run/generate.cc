@@ -159,7 +159,7 @@ class Answers {
         json_(json),
         tokens_(prompts_.size()) {}
 
-  void add(const Grown& grown) {
+  void add(const SampledToken& grown) {
     const auto id = static_cast<std::size_t>(grown.id);
     tokens_[id].push_back(grown.token);
     ++count_;
@@ -260,7 +260,7 @@ class GenerationDriver : public SessionDriver {
       return;
     }
     (generation_.is_prefill(invocation) ? prefill_ : decode_).add(now() - pass_begun_, results);
-    for (const Grown& grown : generation_.done(results)) answers_.add(grown);
+    for (const SampledToken& grown : generation_.done(results)) answers_.add(grown);
     last_ = now() - begun_;
     if (first_ == 0 && answers_.count() > 0) first_ = last_;
   }

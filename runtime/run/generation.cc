@@ -28,7 +28,7 @@ bool Generation::is_pass(const control::Invocation& invocation) const {
   return invocation.program == prefill_ || invocation.program == decode_;
 }
 
-std::vector<Grown> Generation::done(std::span<const control::InvocationDone> results) {
+std::vector<SampledToken> Generation::done(std::span<const control::InvocationDone> results) {
   const auto parts = parts_of(results);
   const auto program = static_cast<std::size_t>(under_way_);
   return batcher_.done(whole_output_as<std::int32_t>(plan_, program, "token", parts),

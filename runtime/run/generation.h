@@ -28,7 +28,7 @@ class Generation {
   bool is_pass(const control::Invocation& invocation) const;
   bool is_prefill(const control::Invocation& invocation) const { return invocation.program == prefill_; }
   bool was_prefill() const { return under_way_ == prefill_; }  // the last pass
-  std::vector<Grown> done(std::span<const control::InvocationDone> results);
+  std::vector<SampledToken> done(std::span<const control::InvocationDone> results);
 
  private:
   const Plan& plan_;

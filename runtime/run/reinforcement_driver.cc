@@ -225,9 +225,9 @@ ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
 
 void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
   passing_ = false;
-  const std::vector<Grown> tokens = generation_.done(results);
+  const std::vector<SampledToken> tokens = generation_.done(results);
   if (!generation_.was_prefill()) recorder_.decoded(std::ssize(tokens), generation_.slots());
-  for (const Grown& token : tokens) {
+  for (const SampledToken& token : tokens) {
     const auto of = std::ranges::find_if(growing_, [&](const Batch& b) { return b.rollout.has(token.id); });
     if (!of->version) of->version = version_;
     of->rollout.add(token);

@@ -27,7 +27,7 @@ bool Rollout::has(std::int32_t id) const {
   return id >= first_id_ && id - first_id_ < std::ssize(completions_);
 }
 
-void Rollout::add(const Grown& grown) {
+void Rollout::add(const SampledToken& grown) {
   Completion& c = completions_.at(static_cast<std::size_t>(grown.id - first_id_));
   c.tokens.push_back(grown.token);
   c.logp.push_back(grown.logp);

@@ -21,8 +21,8 @@ class Rollout {
           const Tokenizer& tokenizer);
 
   std::vector<Prompt> prompts(std::int64_t tokens) const;
-  bool has(std::int32_t id) const;  // whether a completion of this number is among them
-  void add(const Grown& grown);     // of one that is
+  bool has(std::int32_t id) const;      // whether a completion of this number is among them
+  void add(const SampledToken& grown);  // of one that is
   bool done() const { return open_ == 0; }
 
   // When done: each completion's reward by the rule.

@@ -54,7 +54,7 @@ void TrainingDriver::done(const control::Invocation& invocation,
                           std::span<const control::InvocationDone> results) {
   if (generation_ && generation_->is_pass(invocation)) {
     recorder_.ran(generation_->is_prefill(invocation) ? "prefill" : "decode", stats_of(results));
-    for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
+    for (const SampledToken& grown : generation_->done(results)) generated_.push_back(grown.token);
   } else if (invocation.program == program("init")) {
     recorder_.ran("init", stats_of(results));
   } else if (invocation.program == program("train")) {

@@ -20,8 +20,15 @@ void count(EvidenceCounts& counts, Evidence evidence) {
 }
 
 GuessEffect unsimulated(const FigurePath& at, const Figure& f) {
-  return {at.path,           at.name,         f.value,          f.low,         f.high,
-          at.words(f.value), at.words(f.low), at.words(f.high), f.range_source};
+  return {at.path,
+          at.name,
+          f.value,
+          f.low,
+          f.high,
+          at.describe(f.value),
+          at.describe(f.low),
+          at.describe(f.high),
+          f.range_source};
 }
 
 // A guess without a range is known by its name alone.

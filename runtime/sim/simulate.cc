@@ -13,7 +13,7 @@
 #include "runtime/base/format.h"
 #include "runtime/cost/duration.h"
 #include "runtime/cost/groups.h"
-#include "runtime/ir/instr_words.h"
+#include "runtime/ir/describe_instr.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/ir/under_way.h"
 #include "runtime/sim/device_classes.h"
@@ -74,7 +74,7 @@ class Simulation {
       const Instr& instr = p.instrs[i];
       const DType type = instr.in.empty() ? DType::kF32 : instr.in.front().dtype;
       const auto [it, is_new] = known.try_emplace(
-          {words_of(instr.op, mesh_), type, lasts(i, r, device), r.track.together(i)}, list.size());
+          {describe(instr.op, mesh_), type, lasts(i, r, device), r.track.together(i)}, list.size());
       if (is_new) list.push_back(explained(i, std::get<0>(it->first), r, device));
       ++list[it->second].count;
     }

@@ -8,7 +8,7 @@
 #include "collectives/cost.h"
 #include "runtime/cost/cost.h"
 #include "runtime/ir/collective_args.h"
-#include "runtime/ir/instr_words.h"
+#include "runtime/ir/describe_instr.h"
 #include "runtime/ir/touched.h"
 
 namespace hyperrun {

@@ -1,8 +1,10 @@
+#include <fmt/core.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
 
+#include "runtime/base/joined.h"
 #include "runtime/spec/job_message.h"
 #include "runtime/spec/job_names.h"
 
@@ -29,7 +31,7 @@ Error unknown_number(const Message& block, const UnknownField& unknown, const st
         .fix("write the job with proto/job.proto of this version");
   return Error(Code::kUnknownField, block_title(type) + " has no field number " + number)
       .at(place)
-      .legal(join(field_names(type)))
+      .legal(joined(field_names(type)))
       .fix("write the job with proto/job.proto of this version");
 }
 
@@ -52,7 +54,7 @@ void walk(const Message& block, const std::string& prefix, JobSource& source, st
       continue;
     }
     for (int i = 0; i < reflection->FieldSize(block, field); ++i) {
-      std::string element = path + "[" + std::to_string(i) + "]";
+      std::string element = fmt::format("{}[{}]", path, i);
       source.fields[element] = {};
       if (nested) walk(reflection->GetRepeatedMessage(block, field, i), element, source, errors);
     }
@@ -70,12 +72,14 @@ std::vector<Error> parse_binary_job(std::string_view content, proto::Job& messag
   std::vector<Error> errors;
   if (!message.ParseFromArray(content.data(), static_cast<int>(content.size()))) {
     auto control = std::find_if(content.begin(), content.end(), is_control) - content.begin();
-    errors.push_back(Error(Code::kSyntax, "neither a text job (control character at byte " +
-                                              std::to_string(control) +
-                                              ") nor a binary one (cut short or damaged)")
-                         .at(source.path)
-                         .legal("text in UTF-8, or the binary form of hyperrun.proto.Job")
-                         .fix("write the file again"));
+    errors.push_back(
+        Error(Code::kSyntax,
+              fmt::format(
+                  "neither a text job (control character at byte {}) nor a binary one (cut short or damaged)",
+                  control))
+            .at(source.path)
+            .legal("text in UTF-8, or the binary form of hyperrun.proto.Job")
+            .fix("write the file again"));
     return errors;
   }
   walk(message, "", source, errors);

@@ -1,5 +1,7 @@
 #include "runtime/spec/job_check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <set>
 #include <span>
 
-#include "runtime/base/format.h"
 #include "runtime/ir/axis_list.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/ir/shrink.h"
@@ -42,7 +43,7 @@ bool legal_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), in_name);
 }
 
-// Those that a preset splits the batch over.
+// The axes over which a preset splits the batch.
 std::vector<MeshAxis> axes_of_the_batch(const ParallelSpec& parallel) {
   std::vector<MeshAxis> axes;
   for (const MeshAxis& axis : parallel.mesh)
@@ -125,18 +126,17 @@ class Checker {
           .fix("add clock: \"paced\", or leave dilation out");
   }
 
-  // No part of the job's machine is larger than the profile's. Of the pool it may have all that the hosts
-  // have on which its devices lie; of flash, its devices' own.
+  // No part of the job's machine may be larger than the profile's. The limit of the pool is that of all hosts
+  // with devices of the job; the limit of flash is that of the job's devices.
   void machine() {
     const SupernodeSpec& s = job_.supernode;
     if (!s.machine) return;
     const Machine& m = *s.machine;
     if (m.devices > 0 && s.devices > m.devices)
       report(Code::kBadValue,
-             "the profile \"" + m.name + "\" has " + std::to_string(m.devices) + " devices, not " +
-                 std::to_string(s.devices),
+             fmt::format("the profile \"{}\" has {} devices, not {}", m.name, m.devices, s.devices),
              "supernode.devices")
-          .legal("1 to " + std::to_string(m.devices))
+          .legal(fmt::format("1 to {}", m.devices))
           .fix("take fewer devices, or choose another profile");
     const std::int64_t host = std::min<std::int64_t>(m.devices_of_a_host(), 1 << 20);
     const std::int64_t near = (s.devices + host - 1) / host * host;
@@ -145,10 +145,10 @@ class Checker {
           m.reserve.value > 0 ? "HBM beside what its software takes" : "HBM", "hbm");
     if (m.pool.exists())
       up_to(m.pool.capacity.value * static_cast<double>(near), s.pool,
-            std::to_string(near) + " devices" + of_profile + "have", "pool", "pool");
+            fmt::format("{} devices{}have", near, of_profile), "pool", "pool");
     if (m.flash.exists())
       up_to(m.flash.capacity.value * static_cast<double>(s.devices), s.flash,
-            std::to_string(s.devices) + " devices" + of_profile + "have", "flash", "flash");
+            fmt::format("{} devices{}have", s.devices, of_profile), "flash", "flash");
   }
 
   void up_to(double most, Bytes wanted, const std::string& who_has, const std::string& what,
@@ -192,7 +192,8 @@ class Checker {
             .fix(std::string("choose the policy \"hyperoffload\", or leave ") + field + " out");
   }
 
-  // What is planned gets other stages than it has.
+  // Checks the divisors of an execution to scale. Stages are not checked for the planner, which replaces
+  // them.
   void shrink(JobUse use) {
     const ShrinkSpec& by = job_.run.shrink;
     if (by == ShrinkSpec{}) return;
@@ -247,7 +248,7 @@ class Checker {
     if (small.model.vocab < kSmallestVocab)
       report(Code::kBadValue, "the small model would have a " + of(small.model.vocab, "vocab"),
              "run.shrink.vocab")
-          .legal("1 to " + std::to_string(job_.model.vocab / kSmallestVocab))
+          .legal(fmt::format("1 to {}", job_.model.vocab / kSmallestVocab))
           .fix("divide by less");
     for (const Error& e : Checker(small, source_).run(use))
       report(e.code(), "the small model: " + e.cause(), "run.shrink")
@@ -255,17 +256,17 @@ class Checker {
           .fix("divide by other numbers in run.shrink");
   }
 
-  // False when an axis has no name that the presets and rules could mean.
+  // False if an axis has no name that presets and rules could refer to.
   bool axes_are_named() {
     const auto& mesh = job_.parallel.mesh;
     std::size_t before = errors_.size();
     std::set<std::string> seen;
     if (mesh.size() > kMostAxes)
-      report(Code::kBadLayout, "the mesh has " + std::to_string(mesh.size()) + " axes", "parallel.mesh")
-          .legal("at most " + std::to_string(kMostAxes))
+      report(Code::kBadLayout, fmt::format("the mesh has {} axes", mesh.size()), "parallel.mesh")
+          .legal(fmt::format("at most {}", kMostAxes))
           .fix("leave out axes of one device, or make one axis of several");
     for (std::size_t i = 0; i < mesh.size(); ++i) {
-      std::string field = "parallel.mesh[" + std::to_string(i) + "].name";
+      std::string field = fmt::format("parallel.mesh[{}].name", i);
       if (!legal_axis_name(mesh[i].name))
         report(Code::kBadValue, "a mesh axis cannot be called " + in_quotes(mesh[i].name), field)
             .legal("a letter, then letters, digits or '_'")
@@ -282,8 +283,7 @@ class Checker {
     const auto& mesh = job_.parallel.mesh;
     if (mesh_size(mesh) == job_.supernode.devices) return;
     report(Code::kBadLayout,
-           "the mesh has " + std::to_string(mesh_size(mesh)) + " devices, the supernode " +
-               std::to_string(job_.supernode.devices),
+           fmt::format("the mesh has {} devices, the supernode {}", mesh_size(mesh), job_.supernode.devices),
            "parallel.mesh")
         .legal(legal_meshes(job_.parallel, job_.supernode.devices))
         .fix("change the sizes in parallel.mesh, or supernode.devices");
@@ -296,13 +296,14 @@ class Checker {
     experts_on_tensor();
   }
 
-  // Whole experts lie over "tp" where it splits the tokens; a generation's passes have too few to split.
+  // Preset "ep_tp" puts whole experts on "tp" and needs tokens that are split over it. A generation's passes
+  // have too few tokens to split.
   void experts_on_tensor() {
     const std::vector<std::string>& presets = job_.parallel.presets;
     const auto has = [&](std::string_view name) { return std::ranges::find(presets, name) != presets.end(); };
     if (!has("ep_tp")) return;
     const std::string field =
-        "parallel.presets[" + std::to_string(std::ranges::find(presets, "ep_tp") - presets.begin()) + "]";
+        fmt::format("parallel.presets[{}]", std::ranges::find(presets, "ep_tp") - presets.begin());
     if (has("etp"))
       report(Code::kBadLayout, "\"ep_tp\" has whole experts on \"tp\", \"etp\" parts of each", field)
           .legal("one of them")
@@ -331,7 +332,7 @@ class Checker {
 
   void missing_axis(const Preset& preset, std::size_t index, const std::string& axes, std::string_view axis) {
     report(Code::kBadLayout, "the preset " + in_quotes(preset.name) + " needs a mesh axis " + axes,
-           "parallel.presets[" + std::to_string(index) + "]")
+           fmt::format("parallel.presets[{}]", index))
         .legal(axis_names(job_.parallel.mesh))
         .fix("add mesh { name: " + in_quotes(axis) + " size: ... }, or remove the preset");
   }
@@ -341,16 +342,16 @@ class Checker {
       std::set<std::string> dims, axes;
       const auto& rule = job_.parallel.rules[r];
       for (std::size_t d = 0; d < rule.dims.size(); ++d) {
-        std::string field = "parallel.rules[" + std::to_string(r) + "].dims[" + std::to_string(d) + "]";
+        std::string field = fmt::format("parallel.rules[{}].dims[{}]", r, d);
         if (!dims.insert(rule.dims[d].dim).second)
           report(Code::kBadLayout, "the rule names dimension \"" + rule.dims[d].dim + "\" twice",
                  field + ".dim")
               .legal("each dimension once")
               .fix("list all its axes in one dims block");
         for (std::size_t a = 0; a < rule.dims[d].axes.size(); ++a)
-          rule_axis(rule.dims[d].axes[a], axes, field + ".axes[" + std::to_string(a) + "]");
+          rule_axis(rule.dims[d].axes[a], axes, fmt::format("{}.axes[{}]", field, a));
       }
-      if (rule.layout) rule_layout(rule, "parallel.rules[" + std::to_string(r) + "].layout");
+      if (rule.layout) rule_layout(rule, fmt::format("parallel.rules[{}].layout", r));
     }
   }
 
@@ -396,21 +397,21 @@ class Checker {
     if (t.batch % (parts * t.micro_batches) == 0) return;
     if (t.batch % parts != 0) {
       report(Code::kBadValue,
-             of(t.batch, "batch") + " cannot be cut for " + std::to_string(parts) + " devices along " +
-                 data_parallel_axes(job_.parallel),
+             fmt::format("{} cannot be cut for {} devices along {}", of(t.batch, "batch"), parts,
+                         data_parallel_axes(job_.parallel)),
              "training.batch")
-          .legal("a multiple of " + std::to_string(parts * t.micro_batches))
+          .legal(fmt::format("a multiple of {}", parts * t.micro_batches))
           .fix("change the batch, or give these axes together one of the sizes " + list(divisors(t.batch)));
       return;
     }
-    report(Code::kBadValue,
-           of(t.micro_batches, "micro_batches") + " cannot cut " + of(t.batch, "batch") +
-               (parts == 1 ? std::string()
-                           : " for " + std::to_string(parts) + " devices along " +
-                                 data_parallel_axes(job_.parallel)),
-           "training.micro_batches")
+    report(
+        Code::kBadValue,
+        of(t.micro_batches, "micro_batches") + " cannot cut " + of(t.batch, "batch") +
+            (parts == 1 ? std::string()
+                        : fmt::format(" for {} devices along {}", parts, data_parallel_axes(job_.parallel))),
+        "training.micro_batches")
         .legal(list(divisors(t.batch / parts)))
-        .fix("choose a legal value, or make batch a multiple of " + std::to_string(parts * t.micro_batches));
+        .fix(fmt::format("choose a legal value, or make batch a multiple of {}", parts * t.micro_batches));
   }
 
   void schedule() {
@@ -422,31 +423,31 @@ class Checker {
     if (t.steps == 0) return;  // a job that is not run may leave it open
     if (t.warmup_steps > t.steps)
       report(Code::kBadValue, "the warm-up is longer than the training", "training.warmup_steps")
-          .legal("0 to " + std::to_string(t.steps))
+          .legal(fmt::format("0 to {}", t.steps))
           .fix("shorten it, or train longer");
     if (job_.run.trace_steps > 0 && job_.run.trace_first >= t.steps)
       report(Code::kBadValue, "the trace begins after the last step", "run.trace_first")
-          .legal("0 to " + std::to_string(t.steps - 1))
+          .legal(fmt::format("0 to {}", t.steps - 1))
           .fix("trace an earlier step");
   }
 
   void recompute() {
     const auto& specs = job_.training.recompute;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      const std::string field = "training.recompute[" + std::to_string(i) + "].";
+      const std::string field = fmt::format("training.recompute[{}].", i);
       if (specs[i].first_layer >= job_.model.layers)
-        report(Code::kBadValue, "the model has no layer " + std::to_string(specs[i].first_layer),
+        report(Code::kBadValue, fmt::format("the model has no layer {}", specs[i].first_layer),
                field + "first_layer")
-            .legal("0 to " + std::to_string(job_.model.layers - 1))
+            .legal(fmt::format("0 to {}", job_.model.layers - 1))
             .fix("name a layer of the model, or leave it out for the first one");
       else if (specs[i].last_layer >= job_.model.layers)
-        report(Code::kBadValue, "the model has no layer " + std::to_string(specs[i].last_layer),
+        report(Code::kBadValue, fmt::format("the model has no layer {}", specs[i].last_layer),
                field + "last_layer")
-            .legal("0 to " + std::to_string(job_.model.layers - 1))
+            .legal(fmt::format("0 to {}", job_.model.layers - 1))
             .fix("name a layer of the model, or leave it out for the last one");
       else if (specs[i].first_layer > specs[i].last_layer)
         report(Code::kBadValue, "\"first_layer\" lies behind \"last_layer\"", field + "first_layer")
-            .legal("0 to " + std::to_string(specs[i].last_layer))
+            .legal(fmt::format("0 to {}", specs[i].last_layer))
             .fix("exchange them");
     }
   }
@@ -461,10 +462,10 @@ class Checker {
   std::vector<Error> errors_;
 };
 
-// The decimal number that was meant: 0.0003, not the quotient's 0.00030000000000000003.
-double decimal(double v) { return std::strtod(format("%.15g", v).c_str(), nullptr); }
+// The decimal number that is meant: 0.0003, not the quotient 0.00030000000000000003.
+double decimal(double v) { return std::strtod(fmt::format("{:.15g}", v).c_str(), nullptr); }
 
-// Stages that the job does not list: on each device as many as it has chunks, the layers spread evenly.
+// Fills in stages that the job does not list: `chunks` on each device, with layers spread evenly.
 void fill_pipeline(Job& job, const JobSource& source) {
   PipelineSpec& p = job.parallel.pipeline;
   if (p.axis.empty()) return;
@@ -477,7 +478,7 @@ void fill_pipeline(Job& job, const JobSource& source) {
   if (!p.stages.empty()) return;
   for (const MeshAxis& axis : job.parallel.mesh) {
     if (axis.name != p.axis) continue;
-    // More stages than layers are refused by the check, however many there are.
+    // A pipeline with more stages than layers is refused later; this bound keeps the list short until then.
     p.stages = even_stages(axis.size, std::min(p.chunks, 1 + job.model.layers / axis.size), job.model.layers);
   }
 }
@@ -511,12 +512,12 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
   }
   if (!source.has("training.min_lr")) job.training.min_lr = decimal(job.training.lr / 10);
   for (std::size_t i = 0; i < job.training.recompute.size(); ++i)
-    if (!source.has("training.recompute[" + std::to_string(i) + "].last_layer"))
+    if (!source.has(fmt::format("training.recompute[{}].last_layer", i)))
       job.training.recompute[i].last_layer = m.layers - 1;
   fill_encoders(job, source);
   fill_pipeline(job, source);
   for (std::size_t i = 0; i < job.parallel.rules.size(); ++i) {
-    std::string field = "parallel.rules[" + std::to_string(i) + "]";
+    std::string field = fmt::format("parallel.rules[{}]", i);
     if (!source.has(field + ".origin")) job.parallel.rules[i].origin = source.place(field);
   }
   return errors;

@@ -1,4 +1,4 @@
-// What no field says alone: defaults that follow from other fields, and rules between fields.
+// Defaults that depend on other fields of a job, and rules between its fields.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace hyperrun {
 
-// What a job is read for.
+// The purpose for which a job is read.
 enum class JobUse : std::uint8_t {
   kAsItIs,
-  kToBePlanned,   // its parallelism, if it has any, is not looked at
-  kOfPrograms,    // by who also takes one of several programs, which others refuse
-  kToBeForeseen,  // the same, by who starts no device: the job may say nothing of Need::kToRun
+  kToBePlanned,   // for the planner: the job's parallelism, if it has any, is ignored
+  kOfPrograms,    // jobs of several programs are taken as well
+  kToBeForeseen,  // the same, but no device is started: fields of Need::kToRun may be left out
 };
 
-// kv_heads, head_dim, ffn, min_lr, the job's name and the origin of rules, where the job leaves them out.
-// The fields of the job hold legal values each. Returns what cannot be filled in.
+// Fills in kv_heads, head_dim, ffn, min_lr, the job's name and the origin of rules, where the job leaves them
+// out. Each field must hold a legal value. Returns an error for each default that cannot be computed.
 std::vector<Error> fill_defaults(Job& job, const JobSource& source);
 
-// Rules between fields of a job with all defaults. That tensors divide over the axes that split them is
-// for the layouts to say: only the compiler knows the tensors.
+// Checks the rules between fields of a job with all defaults. The compiler, which knows the tensors, checks
+// that dimensions divide over the axes that split them.
 std::vector<Error> check_job(const Job& job, const JobSource& source, JobUse use = JobUse::kAsItIs);
 
-// The devices over which the presets split the batch.
+// The number of devices over which the presets split the batch.
 std::int64_t data_parallel_size(const ParallelSpec& parallel);
 
 }  // namespace hyperrun

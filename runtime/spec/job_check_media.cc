@@ -1,5 +1,7 @@
 #include "runtime/spec/job_check_media.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -43,7 +45,7 @@ class MediaChecker {
   void together() {
     if (job_.media.least > job_.media.most)
       report(of(job_.media.least, "least") + " is more than " + of(job_.media.most, "most"), "media.least")
-          .legal("1 to " + std::to_string(job_.media.most))
+          .legal(fmt::format("1 to {}", job_.media.most))
           .fix("choose a legal number");
     const ProgramSpec& trains = *find_program(job_, kTrains);
     const PipelineSpec& pipeline = trains.parallel.pipeline;
@@ -86,7 +88,7 @@ class MediaChecker {
             .fix("add an encoder block");
     }
     if (const auto count = std::ranges::count(job_.programs, kTrains, &ProgramSpec::does); count != 1)
-      report(std::to_string(count) + " programs do \"train\"", "programs")
+      report(fmt::format("{} programs do \"train\"", count), "programs")
           .legal("one")
           .fix(count == 0 ? R"(add programs { name: ... does: "train" ... })" : "keep one of them");
     if (encoders.empty())
@@ -101,8 +103,8 @@ class MediaChecker {
     const std::set<std::string> needs = program.does == kTrains ? encoders : std::set<std::string>{};
     const std::set<std::string> given(program.inputs.begin(), program.inputs.end());
     if (given != needs || given.size() != program.inputs.size())
-      report(in_quotes(program.name) + " takes " + in_words(given), block_of(p) + ".inputs")
-          .legal(in_words(needs) + ", each once")
+      report(in_quotes(program.name) + " takes " + describe_names(given), block_of(p) + ".inputs")
+          .legal(describe_names(needs) + ", each once")
           .fix(program.does == kTrains ? "name the programs that encode" : "leave inputs out");
     if (!program.weights.empty())
       report(in_quotes(program.name) + " has weights of its own", block_of(p) + ".weights")
@@ -127,7 +129,7 @@ class MediaChecker {
       report(of(e.tokens, "tokens") + " of an item leave no room for a text in " +
                  of(job_.model.sequence, "sequence"),
              block + "tokens")
-          .legal("1 to " + std::to_string(job_.model.sequence - 1))
+          .legal(fmt::format("1 to {}", job_.model.sequence - 1))
           .fix("take larger vectors, or make the sequence longer");
     for (const auto& [field, of_other, foreign] :
          {std::tuple{"patch", kAudio, e.patch != EncoderSpec{}.patch},
@@ -157,7 +159,7 @@ void check_media(const Job& job, const JobSource& source, std::vector<Error>& er
 void fill_encoders(Job& job, const JobSource& source) {
   for (std::size_t i = 0; i < job.programs.size(); ++i) {
     EncoderSpec& e = job.programs[i].encoder;
-    if (!source.has("programs[" + std::to_string(i) + "].encoder.ffn"))
+    if (!source.has(fmt::format("programs[{}].encoder.ffn", i)))
       e.ffn = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{4} * e.hidden, limits::kFfn));
   }
 }

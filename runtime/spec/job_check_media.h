@@ -1,4 +1,4 @@
-// Whether the programs of a job with encoders go together.
+// Checks that the programs of a job with encoders go together.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace hyperrun {
 
-// The blocks that the job has, and which programs there are. Adds to `errors` what is wrong.
+// Checks which blocks and which programs the job has. Appends to `errors`.
 void check_media_blocks(const Job& job, const JobSource& source, std::vector<Error>& errors);
 
-// Of a job whose blocks are in order: what encoders and the text model make of it.
+// Checks the encoders against the text model, in a job whose blocks are in order. Appends to `errors`.
 void check_media(const Job& job, const JobSource& source, std::vector<Error>& errors);
 
-// Of encoders what the job leaves out: ffn, four times as wide as the stream.
+// Fills in the ffn of encoders where the job leaves it out: four times hidden.
 void fill_encoders(Job& job, const JobSource& source);
 
 }  // namespace hyperrun

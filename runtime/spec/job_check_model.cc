@@ -1,5 +1,7 @@
 #include "runtime/spec/job_check_model.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "runtime/spec/job_legal.h"
@@ -41,7 +43,7 @@ class ModelChecker {
                                              : "head_dim is hidden / heads: change one, or give head_dim");
   }
 
-  // What other models have and this one has not, and the reverse.
+  // Checks fields that only GPT-2 has, or that it has not.
   void gpt2() {
     const ModelSpec& m = job_.model;
     if (m.name != "gpt2") {
@@ -60,7 +62,7 @@ class ModelChecker {
     };
     refuse(m.positions > 0 && m.positions < m.sequence,
            of(m.positions, "positions") + " are fewer than " + of(m.sequence, "sequence"), "model.positions",
-           "0, or " + std::to_string(m.sequence) + " to 16777216");
+           fmt::format("0, or {} to 16777216", m.sequence));
     refuse(m.kv_heads != m.heads, "in \"gpt2\" each head has keys and values of its own", "model.kv_heads",
            std::to_string(m.heads));
     refuse(source_.has("model.head_dim") && m.head_dim * m.heads != m.hidden,
@@ -75,7 +77,7 @@ class ModelChecker {
     refuse(m.mtp.layers > 0, "\"gpt2\" predicts one token", "model.mtp", "\"mtp\" with another name");
   }
 
-  // Its loss is of the tokens that it has written, each predicted from those before it.
+  // A policy's loss is about the tokens of its completions, each predicted from those before it.
   void policy() {
     if (job_.training.policy.trains() && job_.model.mtp.layers > 0)
       report(Code::kBadValue, "a policy is trained to predict one token, not further ones", "model.mtp")
@@ -127,17 +129,16 @@ class ModelChecker {
           .legal(list(divisors(e.count)))
           .fix("choose a legal value, or another number of experts");
     else if (e.group_choices > e.groups)
-      report(Code::kBadValue,
-             of(e.group_choices, "group_choices") + " of " + std::to_string(e.groups) + " groups",
+      report(Code::kBadValue, fmt::format("{} of {} groups", of(e.group_choices, "group_choices"), e.groups),
              "model.experts.group_choices")
-          .legal("1 to " + std::to_string(e.groups))
+          .legal(fmt::format("1 to {}", e.groups))
           .fix("choose fewer, or have more groups");
     else if (e.groups > 1 && e.choices > e.group_choices * (e.count / e.groups))
       report(Code::kBadValue,
-             of(e.choices, "choices") + " of the " + std::to_string(e.group_choices * (e.count / e.groups)) +
-                 " experts in the groups of a token",
+             fmt::format("{} of the {} experts in the groups of a token", of(e.choices, "choices"),
+                         e.group_choices * (e.count / e.groups)),
              "model.experts.groups")
-          .legal("group_choices x count / groups of " + std::to_string(e.choices) + " or more")
+          .legal(fmt::format("group_choices x count / groups of {} or more", e.choices))
           .fix("raise group_choices, or have fewer groups");
   }
 
@@ -160,8 +161,7 @@ class ModelChecker {
   void capacity(const CapacitySpec& c) {
     if (c.group == 0 || job_.model.sequence % c.group == 0) return;
     report(Code::kBadValue,
-           "groups of " + std::to_string(c.group) + " tokens do not divide " +
-               of(job_.model.sequence, "sequence"),
+           fmt::format("groups of {} tokens do not divide {}", c.group, of(job_.model.sequence, "sequence")),
            "model.experts.capacity.group")
         .legal(list(divisors(job_.model.sequence)))
         .fix("choose a legal value, or leave it out for the whole sequence");
@@ -179,13 +179,13 @@ class ModelChecker {
     expert_groups(e);
     capacity(e.capacity);
     if (e.choices > e.count)
-      report(Code::kBadValue, of(e.choices, "choices") + " of " + std::to_string(e.count) + " experts",
+      report(Code::kBadValue, fmt::format("{} of {} experts", of(e.choices, "choices"), e.count),
              source_.has("model.experts.choices") ? "model.experts.choices" : "model.experts.count")
-          .legal("choices of 1 to " + std::to_string(e.count))
+          .legal(fmt::format("choices of 1 to {}", e.count))
           .fix("choose fewer, or have more experts");
     if (e.dense_layers >= job_.model.layers)
       report(Code::kBadValue, "no layer is left for the experts", "model.experts.dense_layers")
-          .legal("0 to " + std::to_string(job_.model.layers - 1))
+          .legal(fmt::format("0 to {}", job_.model.layers - 1))
           .fix("lower it, or leave experts out");
   }
 
@@ -196,7 +196,7 @@ class ModelChecker {
 
 }  // namespace
 
-std::string of(std::int64_t v, const char* field) { return std::string(field) + " " + std::to_string(v); }
+std::string of(std::int64_t v, const char* field) { return fmt::format("{} {}", field, v); }
 
 void check_model(const Job& job, const JobSource& source, std::vector<Error>& errors) {
   ModelChecker(job, source, errors).run();

@@ -1,4 +1,4 @@
-// Whether the fields of a job's model go together.
+// Checks that the fields of a job's model go together.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace hyperrun {
 
-// "heads 8", as messages say it.
+// "heads 8": a field with its value, for messages.
 std::string of(std::int64_t v, const char* field);
 
-// Adds to `errors` what is wrong.
+// Appends an error for each broken rule.
 void check_model(const Job& job, const JobSource& source, std::vector<Error>& errors);
 
 }  // namespace hyperrun

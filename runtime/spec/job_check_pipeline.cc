@@ -1,5 +1,7 @@
 #include "runtime/spec/job_check_pipeline.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -58,13 +60,13 @@ class PipelineChecker {
       stages(p, static_cast<std::int32_t>(devices));
     else
       report(Code::kBadLayout,
-             of(layers, "layers") + " cannot fill " + std::to_string(devices * p.chunks) + " stages",
+             fmt::format("{} cannot fill {} stages", of(layers, "layers"), devices * p.chunks),
              at + (source_.has(at + "chunks") ? "chunks" : "axis"))
           .legal(fillable(devices, layers, p.schedule == "interleaved" ? 2 : 1))
           .fix("use fewer stages or more layers, or list the stages yourself");
   }
 
-  // A pair is of two micro-batches, in a schedule that takes turns.
+  // Paired passes need two micro-batches, and a schedule that alternates forward and backward passes.
   void pairs() {
     const std::string field = "parallel.paired_passes";
     if (!job_.parallel.paired_passes) return;
@@ -78,12 +80,13 @@ class PipelineChecker {
           .fix("choose one of these, or leave paired_passes out");
   }
 
-  // By even stages, of which the schedule wants so many on each device.
+  // The legal values if there are more even stages than layers. The schedule needs at least `chunks` stages
+  // on each device.
   static std::string fillable(std::int64_t devices, std::int64_t layers, std::int64_t chunks) {
-    if (layers < chunks) return "at least " + std::to_string(chunks) + " layers";
-    if (devices * chunks > layers) return "an axis of 1 to " + std::to_string(layers / chunks) + " devices";
-    if (layers / devices == chunks) return "chunks of " + std::to_string(chunks);
-    return "chunks of " + std::to_string(chunks) + " to " + std::to_string(layers / devices);
+    if (layers < chunks) return fmt::format("at least {} layers", chunks);
+    if (devices * chunks > layers) return fmt::format("an axis of 1 to {} devices", layers / chunks);
+    if (layers / devices == chunks) return fmt::format("chunks of {}", chunks);
+    return fmt::format("chunks of {} to {}", chunks, layers / devices);
   }
 
   void stages(const PipelineSpec& p, std::int32_t devices) {
@@ -92,12 +95,12 @@ class PipelineChecker {
     std::int32_t layers = 0;
     for (std::size_t i = 0; i < p.stages.size(); ++i) {
       const PipelineSpec::Stage& s = p.stages[i];
-      const std::string field = at + "[" + std::to_string(i) + "].";
+      const std::string field = fmt::format("{}[{}].", at, i);
       if (s.device >= devices) {
         report(Code::kBadLayout,
-               "a stage on device " + std::to_string(s.device) + " of the axis " + in_quotes(p.axis),
+               fmt::format("a stage on device {} of the axis {}", s.device, in_quotes(p.axis)),
                field + "device")
-            .legal("0 to " + std::to_string(devices - 1))
+            .legal(fmt::format("0 to {}", devices - 1))
             .fix("choose a legal one, or a larger axis");
         return;
       }
@@ -110,24 +113,22 @@ class PipelineChecker {
     }
     if (layers != job_.model.layers)
       report(Code::kBadLayout,
-             "the stages have " + std::to_string(layers) + " layers, the model " +
-                 std::to_string(job_.model.layers),
-             at)
-          .legal("layers of all stages together: " + std::to_string(job_.model.layers))
+             fmt::format("the stages have {} layers, the model {}", layers, job_.model.layers), at)
+          .legal(fmt::format("layers of all stages together: {}", job_.model.layers))
           .fix("change the stages, or model.layers");
     const auto most = *std::max_element(of_device.begin(), of_device.end());
     const auto idle = std::find(of_device.begin(), of_device.end(), 0);
     if (idle != of_device.end())
-      report(Code::kBadLayout,
-             "device " + std::to_string(idle - of_device.begin()) + " of the axis " + in_quotes(p.axis) +
-                 " has no stage",
-             at)
-          .legal("a stage on each of 0 to " + std::to_string(devices - 1))
+      report(
+          Code::kBadLayout,
+          fmt::format("device {} of the axis {} has no stage", idle - of_device.begin(), in_quotes(p.axis)),
+          at)
+          .legal(fmt::format("a stage on each of 0 to {}", devices - 1))
           .fix("add a stage there, or make the axis shorter");
     else if (most != p.chunks)
       report(Code::kBadValue,
-             of(p.chunks, "chunks") + ", and a device has " + std::to_string(most) +
-                 (most == 1 ? " stage" : " stages"),
+             fmt::format("{}, and a device has {}{}", of(p.chunks, "chunks"), most,
+                         most == 1 ? " stage" : " stages"),
              "parallel.pipeline.chunks")
           .legal(std::to_string(most))
           .fix("leave chunks out when the stages are listed");
@@ -139,7 +140,7 @@ class PipelineChecker {
     return {};
   }
 
-  // 0: the mesh has no such axis.
+  // The size of an axis; 0: the mesh has no such axis.
   std::int64_t axis_size(std::string_view name) const {
     for (const MeshAxis& axis : job_.parallel.mesh)
       if (axis.name == name) return axis.size;

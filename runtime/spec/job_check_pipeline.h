@@ -1,4 +1,4 @@
-// Whether a job's pipeline, its stages and its schedule go together.
+// Checks that a job's pipeline, its stages and its schedule go together.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace hyperrun {
 
-// Adds to `errors` what is wrong.
+// Appends an error for each broken rule.
 void check_pipeline(const Job& job, const JobSource& source, std::vector<Error>& errors);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/spec/job_check_programs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -59,7 +61,7 @@ class ProgramsChecker {
           .fix("give a corpus instead");
   }
 
-  // What stands in each program, or has no meaning here.
+  // Refuses blocks of the job that belong in each program, or that have no meaning with several programs.
   void blocks() {
     for (const auto& [block, given] : {std::pair{"parallel", job_.parallel != ParallelSpec{}},
                                        {"memory", job_.memory != MemorySpec{}},
@@ -111,7 +113,7 @@ class ProgramsChecker {
       const auto count = std::ranges::count(job_.programs, does, &ProgramSpec::does);
       if (count >= least && count <= 1) continue;
       report(count == 0 ? "no program does " + in_quotes(does)
-                        : std::to_string(count) + " programs do " + in_quotes(does),
+                        : fmt::format("{} programs do {}", count, in_quotes(does)),
              "programs")
           .legal(least == 0 ? "none or one" : "one")
           .fix(count == 0 ? "add programs { name: ... does: " + in_quotes(does) + " ... }"
@@ -142,12 +144,10 @@ class ProgramsChecker {
     const bool reward = program.does == kRewards;
     if (reward ? program.devices != 0 : program.devices < 1 || program.first_device + program.devices > most)
       report(reward ? "a rule needs no devices"
-                    : "program " + in_quotes(program.name) + " has devices " +
-                          std::to_string(program.first_device) + " to " +
-                          std::to_string(program.first_device + program.devices - 1) + " of " +
-                          std::to_string(most),
+                    : fmt::format("program {} has devices {} to {} of {}", in_quotes(program.name),
+                                  program.first_device, program.first_device + program.devices - 1, most),
              block_of(p) + ".devices")
-          .legal(reward ? "0" : "1 to " + std::to_string(std::max(1, most - program.first_device)))
+          .legal(reward ? "0" : fmt::format("1 to {}", std::max(1, most - program.first_device)))
           .fix("choose a legal number, or another first_device");
     if (program.does != kEncodes && program.encoder != EncoderSpec{})
       report(in_quotes(program.name) + " encodes nothing", block_of(p) + ".encoder")
@@ -170,8 +170,9 @@ class ProgramsChecker {
     }
     if (const std::set<std::string> given(program.inputs.begin(), program.inputs.end());
         given != needs || given.size() != program.inputs.size())
-      report(in_quotes(program.name) + " takes " + in_words(given), block_of(p) + ".inputs")
-          .legal(in_words(needs) + ", each once: it is the program that does " + in_quotes(program.does))
+      report(in_quotes(program.name) + " takes " + describe_names(given), block_of(p) + ".inputs")
+          .legal(describe_names(needs) + ", each once: it is the program that does " +
+                 in_quotes(program.does))
           .fix("name these programs");
     const std::string& weights = program.does == kGenerates ? name_of(kTrains) : "";
     if (program.weights != weights)
@@ -192,7 +193,7 @@ class ProgramsChecker {
     if (r.tokens >= job_.model.sequence)
       report(of(r.tokens, "tokens") + " leave no room for a prompt in " + of(job_.model.sequence, "sequence"),
              "reinforcement.tokens")
-          .legal("1 to " + std::to_string(job_.model.sequence - 1))
+          .legal(fmt::format("1 to {}", job_.model.sequence - 1))
           .fix("generate fewer tokens, or make the sequence longer");
     if (job_.training.policy.kl > 0 && find_program(job_, kScores) == nullptr)
       report("no program tells what the divergence is from", "training.policy.kl")
@@ -204,7 +205,7 @@ class ProgramsChecker {
           .fix("hold back fewer");
   }
 
-  // As if there were no others.
+  // Checks a program as if there were no others.
   void alone(std::size_t p) {
     const ProgramSpec& program = job_.programs[p];
     if (program.does == kRewards) return;
@@ -231,9 +232,9 @@ JobSource source_of(const JobSource& whole, std::size_t program) {
   return source;
 }
 
-std::string block_of(std::size_t program) { return "programs[" + std::to_string(program) + "]"; }
+std::string block_of(std::size_t program) { return fmt::format("programs[{}]", program); }
 
-std::string in_words(const std::set<std::string>& names) {
+std::string describe_names(const std::set<std::string>& names) {
   std::string words;
   for (const std::string& name : names) words += (words.empty() ? "" : ", ") + in_quotes(name);
   return words.empty() ? "none" : words;

@@ -1,4 +1,4 @@
-// Whether the programs of a job go together, and each by itself is a job.
+// Checks that the programs of a job go together, and that each is a legal job by itself.
 #pragma once
 
 #include <set>
@@ -11,17 +11,17 @@
 
 namespace hyperrun {
 
-// The defaults of each program's blocks, where the job leaves them out. The rest of the job has its own.
+// Fills in the defaults of each program's blocks. The defaults of the job's other blocks must be filled in.
 std::vector<Error> fill_programs(Job& job, const JobSource& source);
 
-// Rules between programs, and of each by itself. The job's other blocks are in order.
+// Checks the rules between programs, and each program by itself. The job's other blocks must be in order.
 std::vector<Error> check_programs(const Job& job, const JobSource& source);
 
-// The source of the job that a program would be alone: its blocks stand where the job's would.
+// The source of the job of one program alone: the program's blocks take the places of the job's.
 JobSource source_of(const JobSource& whole, std::size_t program);
 
-// Where the program stands in the job, "programs[2]"; and names as messages list them.
+// The field path of a program, "programs[2]"; and a list of names for messages.
 std::string block_of(std::size_t program);
-std::string in_words(const std::set<std::string>& names);
+std::string describe_names(const std::set<std::string>& names);
 
 }  // namespace hyperrun

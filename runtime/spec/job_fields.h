@@ -1,5 +1,5 @@
-// The schema once more, as C++: which field of proto/job.proto fills which member of the Job, and what
-// it may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
+// The schema as C++: the member of the Job that each field of proto/job.proto fills, and the values that it
+// may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
 //   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, layout, block,
 //   optional (a block that is left out when it says nothing), list
 // and is handed members by reference; defaults are the members' own initial values (those that depend on
@@ -130,7 +130,7 @@ void fields(Visitor& v, SupernodeSpec& s) {
   v.bytes("hbm", s.hbm, flat ? Need::kRequired : Need::kOptional, 1);
   v.bytes("pool", s.pool, Need::kOptional, 0);
   v.bytes("flash", s.flash, Need::kOptional, 0);
-  if (!flat) return;  // the profile has all that follows
+  if (!flat) return;  // a profile replaces all fields that follow
   v.rate("cube_flops", s.cube_flops, QuantityKind::kFlopRate);
   v.rate("vector_flops", s.vector_flops, QuantityKind::kFlopRate);
   v.rate("hbm_bandwidth", s.hbm_bandwidth, QuantityKind::kByteRate);

@@ -1,5 +1,6 @@
 #include "runtime/spec/job_fill.h"
 
+#include <fmt/core.h>
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ int JobFiller::size(std::string_view name) const {
 
 std::string JobFiller::path(std::string_view name, int index) const {
   std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
-  return index < 0 ? path : path + "[" + std::to_string(index) + "]";
+  return index < 0 ? path : fmt::format("{}[{}]", path, index);
 }
 
 bool JobFiller::present(std::string_view name, Need need, const std::string& legal) {
@@ -63,7 +64,7 @@ bool JobFiller::present(std::string_view name, Need need, const std::string& leg
   return false;
 }
 
-// By its own field, as several may hold such a message.
+// The name comes from the field that holds the block, because several fields may have such a message.
 std::string JobFiller::title() const {
   if (prefix_.empty()) return block_title(message_.GetDescriptor());
   const std::string_view last = std::string_view(prefix_).substr(prefix_.rfind('.') + 1);
@@ -79,8 +80,8 @@ void JobFiller::integer(std::string_view name, std::int32_t& out, Need need, Int
   if (!present(name, need, describe(range))) return;
   std::int32_t v = message_.GetReflection()->GetInt32(message_, field(name));
   if (v < range.min || v > range.max)
-    bad_value(path(name), in_quotes(name) + " cannot be " + std::to_string(v), describe(range),
-              "the nearest legal value is " + std::to_string(v < range.min ? range.min : range.max));
+    bad_value(path(name), fmt::format("{} cannot be {}", in_quotes(name), v), describe(range),
+              fmt::format("the nearest legal value is {}", v < range.min ? range.min : range.max));
   else
     out = v;
 }
@@ -177,7 +178,7 @@ void JobFiller::bytes(std::string_view name, Bytes& out, Need need, std::int64_t
   double v = 0;
   if (!quantity(name, QuantityKind::kBytes, need, v)) return;
   double whole = std::nearbyint(v);
-  bool exact = std::abs(v - whole) <= 1e-12 * whole;  // 2.2 GB is a whole number but for the rounding
+  bool exact = std::abs(v - whole) <= 1e-12 * whole;  // 2.2 GB is a whole number except for rounding
   if (!exact || whole < static_cast<double>(min) || whole > kMost)
     bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
               describe_bytes(min), need == Need::kRequired ? kChoose : kChooseOrOmit);
@@ -261,10 +262,10 @@ void JobFiller::streams(std::string_view name, StreamThreads& out) {
   if (!present(name, Need::kOptional, "")) return;
   int v = message_.GetReflection()->GetEnumValue(message_, field(name));
   if (field(name)->enum_type()->FindValueByNumber(v) == nullptr)
-    bad_value(path(name), in_quotes(name) + " cannot be " + std::to_string(v), describe_streams(),
+    bad_value(path(name), fmt::format("{} cannot be {}", in_quotes(name), v), describe_streams(),
               kChooseOrOmit);
   else
-    out = static_cast<StreamThreads>(v);  // the same order in both, held by a test
+    out = static_cast<StreamThreads>(v);  // a test compares the order of both enums
 }
 
 }  // namespace hyperrun

@@ -17,7 +17,7 @@ namespace hyperrun {
 
 class JobFiller {
  public:
-  // `prefix` is the path of the block that `message` is; errors are appended. `runs`: Need::kToRun is
+  // `prefix` is the path of the block `message`. Errors are appended. `runs`: fields of Need::kToRun are
   // required.
   JobFiller(const google::protobuf::Message& message, std::string prefix, const JobSource& source,
             std::vector<Error>& errors, bool runs = true)
@@ -66,13 +66,13 @@ class JobFiller {
   const google::protobuf::Message& nested(std::string_view name, int index) const;
   int size(std::string_view name) const;
   std::string path(std::string_view name, int index = -1) const;
-  std::string title() const;  // of the block, as a user calls it
+  std::string title() const;  // the block's name for users
 
-  // Whether the field is set; reports it when it is required and is not.
+  // True if the field is set. Reports a required field that is not.
   bool present(std::string_view name, Need need, const std::string& legal);
   std::string string_value(std::string_view name) const;
   // The value of a string field with a unit, if it is set and legal.
-  // `numbers`: those that are legal, of a kNumber.
+  // `numbers` describes the legal values of a kNumber.
   bool quantity(std::string_view name, QuantityKind kind, Need need, double& out,
                 const std::string& numbers = "a number");
   void check_choice(const std::string& path, const std::string& value, std::span<const Choice> choices);

@@ -1,17 +1,20 @@
 #include "runtime/spec/job_legal.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
 #include "proto/job.pb.h"
+#include "runtime/base/joined.h"
 #include "runtime/spec/job_names.h"
 
 namespace hyperrun {
 namespace {
 
-// The visitor of job_fields.h that notes what each field may hold.
+// The visitor of job_fields.h that records the legal values of each field.
 class JobDescriber {
  public:
   explicit JobDescriber(std::map<std::string, std::string, std::less<>>& legal) : legal_(legal) {}
@@ -25,7 +28,7 @@ class JobDescriber {
   void layout(std::string_view name, std::optional<PositionalLayout>&) {
     note(name, std::string(kLegalText));
   }
-  // A field that several blocks have ("name") is any text as long as only its name is known.
+  // Several blocks have a field of the same name ("name"), so by the name alone any text is legal.
   void choice(std::string_view name, std::string&, std::span<const Choice>) {
     note(name, std::string(kLegalText));
   }
@@ -70,8 +73,8 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string describe(IntRange r) {
-  if (r.max == IntRange{}.max) return "at least " + std::to_string(r.min);
-  return std::to_string(r.min) + " to " + std::to_string(r.max);
+  if (r.max == IntRange{}.max) return fmt::format("at least {}", r.min);
+  return fmt::format("{} to {}", r.min, r.max);
 }
 
 std::string describe(RealRange r) {
@@ -94,7 +97,7 @@ std::string describe(std::span<const Choice> choices) {
 std::string describe_block(std::string_view name) { return "a block: " + std::string(name) + " { ... }"; }
 
 std::string describe_bytes(std::int64_t min) {
-  return "a whole number of bytes, " + std::to_string(min) + " B to 4096 TiB";
+  return fmt::format("a whole number of bytes, {} B to 4096 TiB", min);
 }
 
 std::string describe_seconds(double min, double max) {
@@ -106,7 +109,7 @@ std::string describe_streams() {
   std::vector<std::string_view> names;
   names.reserve(static_cast<std::size_t>(type->value_count()));
   for (int i = 0; i < type->value_count(); ++i) names.emplace_back(type->value(i)->name());
-  return join(names);
+  return joined(names);
 }
 
 std::string legal_values(std::string_view field_name) {

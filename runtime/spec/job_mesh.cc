@@ -1,7 +1,12 @@
 #include "runtime/spec/job_mesh.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
+#include <span>
+
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 namespace {
@@ -53,20 +58,19 @@ std::string list(const std::vector<std::int64_t>& numbers) {
 std::string legal_meshes(const ParallelSpec& parallel, std::int64_t devices) {
   const std::vector<MeshAxis>& mesh = parallel.mesh;
   if (mesh.empty())
-    return "in parallel: mesh { name: \"dp\" size: " + std::to_string(devices) + " }" +
-           (parallel.presets.empty() ? " presets: [\"dp\"]" : "");
+    return fmt::format("in parallel: mesh {{ name: \"dp\" size: {} }}{}", devices,
+                       parallel.presets.empty() ? " presets: [\"dp\"]" : "");
   std::vector<std::string> found;
   spread(mesh, 0, devices, "", found);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(found.size(), kMostShown); ++i)
-    text += (i == 0 ? "" : ", ") + found[i];
-  return found.size() > kMostShown ? text + ", ..." : text;
+  return joined(std::span(found).first(std::min(found.size(), kMostShown))) +
+         (found.size() > kMostShown ? ", ..." : "");
 }
 
 std::string axis_names(const std::vector<MeshAxis>& mesh) {
-  std::string text;
-  for (const MeshAxis& axis : mesh) text += (text.empty() ? "" : ", ") + axis.name;
-  return text.empty() ? "none: the mesh has no axes" : text;
+  if (mesh.empty()) return "none: the mesh has no axes";
+  std::vector<std::string> names;
+  for (const MeshAxis& axis : mesh) names.push_back(axis.name);
+  return joined(names);
 }
 
 }  // namespace hyperrun

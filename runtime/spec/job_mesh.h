@@ -1,4 +1,4 @@
-// Arithmetic of meshes for messages: which sizes would have been legal.
+// Computes legal sizes of meshes, for messages.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ bool legal_axis_name(const std::string& name);
 // The product of the axes' sizes; the largest int64 when that is exceeded.
 std::int64_t mesh_size(const std::vector<MeshAxis>& mesh);
 
-// "1, 2, 4, 8"; a long list is cut in the middle.
+// "1, 2, 4, 8": a list of numbers; a long one is cut in the middle.
 std::string list(const std::vector<std::int64_t>& numbers);
 
-// The ways to spread `devices` over the axes of the mesh, or a mesh to begin with when there is none,
-// with a preset that uses it.
+// The ways to spread `devices` over the axes of the mesh. Without a mesh, suggests one with a preset that
+// uses it.
 std::string legal_meshes(const ParallelSpec& parallel, std::int64_t devices);
 
-// "dp, tp", or that there is none.
+// "dp, tp": the axes' names, or a text that there are none.
 std::string axis_names(const std::vector<MeshAxis>& mesh);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// From the bytes of a job to its protobuf message and the places of its fields.
+// Parses the bytes of a job to its protobuf message and the places of its fields.
 #pragma once
 
 #include <string_view>
@@ -13,8 +13,8 @@ namespace hyperrun {
 // Control characters never stand in a text job and always stand in a binary one.
 bool is_binary_job(std::string_view content);
 
-// Both fill `message` and source.fields; source.path is given. What is wrong is returned, in the order
-// of the text; with anything wrong the message is not complete.
+// Both functions fill `message` and source.fields; source.path must be set. They return all errors in the
+// order of the text. After an error the message is incomplete.
 std::vector<Error> parse_text(std::string_view content, google::protobuf::Message& message,
                               JobSource& source);
 std::vector<Error> parse_binary_job(std::string_view content, proto::Job& message, JobSource& source);

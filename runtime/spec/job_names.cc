@@ -75,13 +75,4 @@ std::string suggest_value(std::string_view written, const std::vector<std::strin
   return meant.empty() ? "choose one of them" : "did you mean \"" + std::string(meant) + "\"?";
 }
 
-std::string join(const std::vector<std::string_view>& words, std::string_view between) {
-  std::string text;
-  for (std::string_view word : words) {
-    if (!text.empty()) text += between;
-    text += word;
-  }
-  return text;
-}
-
 }  // namespace hyperrun

@@ -13,7 +13,7 @@ struct Unit {
   double scale;
 };
 
-// Largest first; the base unit reads every number.
+// The units of bytes, largest first. Every number can be written in the base unit.
 constexpr std::array kByteUnits{
     Unit{"TiB", 0x1p40}, Unit{"GiB", 0x1p30}, Unit{"MiB", 0x1p20}, Unit{"KiB", 0x1p10}, Unit{"TB", 1e12},
     Unit{"GB", 1e9},     Unit{"MB", 1e6},     Unit{"kB", 1e3},     Unit{"B", 1},
@@ -47,7 +47,8 @@ std::span<const Unit> units(QuantityKind kind) {
   return {};
 }
 
-// 99.5 TFLOP/s is kinder than 99500000000000 FLOP/s, 0.0009765625 GiB is not kinder than 1 MiB.
+// The longest number that is preferred to one with a smaller unit: 99.5 TFLOP/s reads better than
+// 99500000000000 FLOP/s, but 1 MiB reads better than 0.0009765625 GiB.
 constexpr std::size_t kShort = 6;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Quantities as text: a number, an optional space, a unit (kNumber has none). "64 MiB", "1.5GiB", "99.5
-// TFLOP/s", "2 us".
+// Quantities as text: a number, an optional space, and a unit (kNumber has none). Examples are "64 MiB",
+// "1.5GiB", "99.5 TFLOP/s", "2 us".
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@ namespace hyperrun {
 
 enum class QuantityKind { kBytes, kTime, kFlopRate, kByteRate, kNumber };
 
-// In the base unit: B, ns, FLOP/s, B/s. Nothing when the text is no quantity of that kind.
+// The value in the base unit (B, ns, FLOP/s, B/s); nullopt if the text is no quantity of that kind.
 std::optional<double> parse_quantity(QuantityKind kind, std::string_view text);
 
-// With the largest unit whose number reads back as exactly the same value.
+// The value as text, with the largest unit whose number reads back as exactly the same value.
 std::string format_quantity(QuantityKind kind, double value);
 
-// "B", "ns", "FLOP/s", "B/s"; empty of kNumber.
+// "B", "ns", "FLOP/s", "B/s"; empty for kNumber.
 std::string_view base_unit(QuantityKind kind);
 
-// For messages: the units that are understood, with an example.
+// The legal units with an example, for messages.
 std::string units_of(QuantityKind kind);
 
 // The fewest digits that read back as the same double: 0.001, 1e-08.

@@ -1,5 +1,6 @@
 #include "runtime/spec/job_reader.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,7 +48,7 @@ std::string read_job_file(const std::string& path) {
   return content;
 }
 
-// The profile in place of the job's rates.
+// Loads the profile that replaces the job's rates.
 void fill_machine(LoadedJob& loaded) {
   SupernodeSpec& spec = loaded.job.supernode;
   if (spec.profile.empty()) return;
@@ -65,7 +66,7 @@ void fill_machine(LoadedJob& loaded) {
     if (e.code() == Code::kMissingFile) e.at(loaded.source.place("supernode.profile"));
     throw;
   }
-  // Whoever reads the resolved job again, a device or a run's directory, lies elsewhere.
+  // The path becomes absolute, because the resolved job is read again from other directories.
   if (!is_built_in(spec.profile)) spec.profile = resolve_input(spec.profile, loaded.source.path);
   if (!loaded.source.has("supernode.hbm"))
     spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm_of_jobs()));
@@ -113,7 +114,7 @@ void check_input(const LoadedJob& loaded, const std::string& input, const char* 
 JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(all)) {
   for (std::size_t i = 0; i < all_.size() && i < kMostShown; ++i)
     text_ += (i == 0 ? "" : "\n") + std::string(all_[i].what());
-  if (all_.size() > kMostShown) text_ += "\nand " + std::to_string(all_.size() - kMostShown) + " more";
+  if (all_.size() > kMostShown) text_ += fmt::format("\nand {} more", all_.size() - kMostShown);
 }
 
 void refuse_programs(const LoadedJob& loaded) {

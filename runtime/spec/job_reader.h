@@ -1,5 +1,5 @@
-// Reads a job: text or binary (told apart by content) to plain values, validated, defaults filled in.
-// proto/job.proto is the schema; docs/job.md explains it to users.
+// Reads a job to plain values, checks it and fills in defaults. Its content says whether it is text or
+// binary. proto/job.proto is the schema; docs/job.md explains it to users.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct LoadedJob {
   JobSource source;
 };
 
-// Everything found wrong with a job at once. As an Error it is the first of them; what() shows all.
+// All errors of a job together. As an Error it is the first of them; what() shows all.
 class JobError : public Error {
  public:
   explicit JobError(std::vector<Error> all);  // at least one
@@ -31,31 +31,32 @@ class JobError : public Error {
   std::string text_;
 };
 
-// Throws JobError unless there are none.
+// Throws JobError if there are errors.
 void throw_if_any(std::vector<Error> errors);
 
-// Input paths (supernode.profile, data.corpus, data.tokenizer, data.tasks, run.resume) come out absolute:
-// relative ones are looked up beside the job file, then in the working directory; one found in neither is
-// taken as beside the job. Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or
-// Error(kMissingFile) when the job itself cannot be read. Whether inputs exist is left to check_inputs.
+// Reads a job file. Input paths (supernode.profile, data.corpus, data.tokenizer, data.tasks, run.resume)
+// become absolute: relative ones are looked up beside the job file, then in the working directory; one found
+// in neither is taken as beside the job. check_inputs() checks that they exist. Throws JobError (kSyntax,
+// kUnknownField, kMissingField, kBadValue, kBadLayout), or Error(kMissingFile) when the job itself cannot be
+// read.
 LoadedJob load_job(const std::string& path, JobUse use = JobUse::kAsItIs);
 
-// The same, from memory; `path` names the job in messages and is where its relative paths start.
+// The same for a job in memory; `path` names it in messages, and its relative paths start there.
 LoadedJob parse_job(std::string_view content, const std::string& path, JobUse use = JobUse::kAsItIs);
 
 Job read_job(const std::string& path);
 
-// Throws kBadValue where the job has several programs: for those who take one.
+// Throws kBadValue if the job has several programs; for callers that take only one.
 void refuse_programs(const LoadedJob& loaded);
 
-// The bytes of a job or of what it names. Throws kMissingFile.
+// The bytes of a job, or of a file that it names. Throws kMissingFile.
 std::string read_job_file(const std::string& path);
 
-// An input path of a job, absolute: beside the job, else in the working directory.
+// The absolute path of an input of a job: beside the job, else in the working directory.
 std::string resolve_input(const std::string& input, const std::string& job_path);
 
 // Throws JobError (kMissingFile) unless the corpus, the tokenizer and the checkpoint that the job names
-// are there: the first thing to ask before anything is started.
+// exist. Callers check this before they start anything.
 void check_inputs(const LoadedJob& loaded);
 
 }  // namespace hyperrun

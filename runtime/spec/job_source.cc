@@ -1,11 +1,13 @@
 #include "runtime/spec/job_source.h"
 
+#include <fmt/core.h>
+
 #include "proto/job.pb.h"
 
 namespace hyperrun {
 namespace {
 
-// "a.b[2]" -> "a.b" -> "a" -> "".
+// The path of the enclosing block: "a.b[2]" -> "a.b" -> "a" -> "".
 std::string_view enclosing(std::string_view field) {
   std::size_t cut = field.find_last_of(".[");
   return cut == std::string_view::npos ? std::string_view() : field.substr(0, cut);
@@ -23,7 +25,7 @@ std::string JobSource::place(std::string_view field) const {
     auto found = fields.find(at);
     if (found == fields.end()) continue;
     const Position& p = found->second;
-    return path + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
+    return fmt::format("{}:{}:{}", path, p.line, p.column);
   }
   return path;
 }

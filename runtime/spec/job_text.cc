@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <google/protobuf/text_format.h>
 
 #include "runtime/spec/job_message.h"
@@ -12,7 +13,7 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 using Tree = TextFormat::ParseInfoTree;
 
-constexpr int kDeepest = 50;  // blocks in blocks; the schema has four levels
+constexpr int kDeepest = 50;  // deepest nesting of blocks; the schema has four levels
 
 // Fills source.fields from protobuf's tree of locations.
 class Places {
@@ -36,7 +37,7 @@ class Places {
   }
 
  private:
-  // The tree knows one location of a whole list ["a", "b"]; its strings are found in the text.
+  // The tree has only one location for a list ["a", "b"], so its strings are looked up in the text.
   void record_elements(const Message& block, const FieldDescriptor* field, const Tree& tree,
                        const std::string& path) {
     const auto* reflection = block.GetReflection();
@@ -44,7 +45,7 @@ class Places {
     std::size_t at = offset(tree.GetLocation(field, 0), 0);
     source_.fields[path] = lines_.position(at);
     for (int i = 0; i < reflection->FieldSize(block, field); ++i) {
-      std::string element = path + "[" + std::to_string(i) + "]";
+      std::string element = fmt::format("{}[{}]", path, i);
       if (texts) {
         std::string value = reflection->GetRepeatedString(block, field, i);
         std::size_t found = lines_.word_after("\"" + value + "\"", at);

@@ -1,9 +1,12 @@
 #include "runtime/spec/job_text_errors.h"
 
+#include <fmt/core.h>
+
 #include <initializer_list>
 
 #include "proto/job.pb.h"
 #include "proto/supernode.pb.h"
+#include "runtime/base/joined.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 
@@ -12,8 +15,8 @@ namespace {
 
 using google::protobuf::Descriptor;
 
-// Matches a message of the parser against its fixed parts; holds what stands between them, shortened to
-// what a message can bear.
+// Matches a message of the parser against its fixed parts, and holds the texts between them, shortened for
+// messages.
 class Match {
  public:
   Match(std::string_view message, std::initializer_list<std::string_view> fixed) {
@@ -44,7 +47,7 @@ class Match {
   bool matches_ = false;
 };
 
-// A value of the wrong kind, written for the field of that name.
+// The error of a value that has the wrong kind for the field of that name.
 Error wrong_value(const std::string& written, std::string_view field_name) {
   std::string legal = legal_values(field_name);
   if (legal.empty() && proto::Figure::descriptor()->FindFieldByName(std::string(field_name)) != nullptr)
@@ -65,7 +68,7 @@ Error unknown_field(const std::string& type_name, const std::string& name) {
       google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(type_name);
   if (block == nullptr) block = proto::Job::descriptor();
   return Error(Code::kUnknownField, block_title(block) + " has no field \"" + name + "\"")
-      .legal(join(field_names(block)))
+      .legal(joined(field_names(block)))
       .fix(suggest_field(name, block));
 }
 
@@ -96,7 +99,7 @@ Error syntax(const std::string& message) {
 
 void TextErrors::add(Error error, std::size_t offset) {
   Position p = lines_.position(offset);
-  error.at(path_ + ":" + std::to_string(p.line) + ":" + std::to_string(p.column));
+  error.at(fmt::format("{}:{}:{}", path_, p.line, p.column));
   errors_.push_back(std::move(error));
 }
 

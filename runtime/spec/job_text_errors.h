@@ -1,4 +1,4 @@
-// Turns what protobuf's text parser says into errors with code, place, legal values and remedy.
+// Turns messages of protobuf's text parser into errors with code, place, legal values and remedy.
 #pragma once
 
 #include <google/protobuf/io/tokenizer.h>
@@ -15,10 +15,10 @@ class TextErrors : public google::protobuf::io::ErrorCollector {
  public:
   TextErrors(const TextLines& lines, std::string path) : lines_(lines), path_(std::move(path)) {}
 
-  // What the parser says after its first error follows from that one and is dropped: behind a text without
-  // its closing quote it takes what is text for fields, and fields for text.
+  // Only the parser's first error is kept, because later ones follow from it: behind a missing closing quote
+  // the parser takes text for fields, and fields for text.
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;
-  // The parser is told to let unknown fields pass, so that all of them are seen: each is a warning.
+  // The parser is told to let unknown fields pass and to warn of each, so that all are reported.
   void AddWarning(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;
 
   std::vector<Error> take() { return std::move(errors_); }

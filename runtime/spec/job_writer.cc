@@ -18,8 +18,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The visitor of job_fields.h that sets every field of the message, but those that a job which is not run
-// leaves open.
+// The visitor of job_fields.h that sets every field of the message, except those that a job which does not
+// run may leave out.
 class JobEmitter {
  public:
   explicit JobEmitter(Message& message) : message_(message), reflection_(*message.GetReflection()) {}
@@ -90,16 +90,16 @@ class JobEmitter {
   const google::protobuf::Reflection& reflection_;
 };
 
-proto::Job to_message(Job job) {  // by value: the visitor takes members it could write to
+proto::Job to_message(Job job) {  // by value, because the visitor takes mutable members
   proto::Job message;
   JobEmitter emitter(message);
   fields(emitter, job);
-  // The default of the least rate is a part of the rate, which somebody is to add yet.
+  // The default of min_lr is a part of lr, which the job does not have yet.
   if (job.training.lr == 0 && job.training.min_lr == 0) message.mutable_training()->clear_min_lr();
   return message;
 }
 
-// But for the places of rules.
+// True if two jobs are equal, except for the places of rules.
 bool same(Job a, Job b) {
   for (Job* job : {&a, &b})
     for (ShardRule& rule : job->parallel.rules) rule.origin.clear();
@@ -114,7 +114,7 @@ bool reads_as(const proto::Job& message, const Job& job) {
   }
 }
 
-// Clears each field of `block`, which is one of `message`, that a reader of the message fills in.
+// Clears each field of `block`, a block of `message`, that a reader of the message fills in.
 void drop_what_is_filled_in(proto::Job& message, Message& block, const Job& job) {
   const google::protobuf::Reflection& reflection = *block.GetReflection();
   std::vector<const FieldDescriptor*> set;

@@ -7,11 +7,11 @@
 
 namespace hyperrun {
 
-// With all defaults spelled out.
+// The job with all defaults written out.
 std::string to_textproto(const Job& job);
 std::string to_binary(const Job& job);
 
-// As text on one line, without what a reader fills in: defaults, and the places of rules.
+// The job as text on one line, without defaults and the places of rules, which a reader fills in.
 std::string to_line(const Job& job);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/spec/layout_notation.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <vector>
 
@@ -38,8 +40,7 @@ class Parser {
     expect(')');
     if (axes.empty()) fail("the mesh in front has no axis");
     if (axes.size() != names.size())
-      fail("the mesh in front has " + std::to_string(axes.size()) + " sizes and " +
-           std::to_string(names.size()) + " names");
+      fail(fmt::format("the mesh in front has {} sizes and {} names", axes.size(), names.size()));
     for (std::size_t i = 0; i < axes.size(); ++i) axes[i].name = names[i];
     return axes;
   }
@@ -103,7 +104,7 @@ class Parser {
     return true;
   }
 
-  // The character that stands next; 0 at the end.
+  // The next character that is no space; 0 at the end.
   char next() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -115,7 +116,7 @@ class Parser {
   }
 
   [[noreturn]] void fail(const std::string& what) {
-    const std::string where = at_end() ? "at its end: " : "at character " + std::to_string(at_ + 1) + ": ";
+    const std::string where = at_end() ? "at its end: " : fmt::format("at character {}: ", at_ + 1);
     throw Error(Code::kBadValue, "\"layout\" is not understood " + where + what)
         .legal(
             R"(("AXIS", "None", ("MAJOR", "MINOR")), in front of it Layout((SIZE, ...), ("AXIS", ...)) or nothing)")

@@ -4,7 +4,7 @@
 //   ("dp", "None", ("tp", "cp"))
 //   Layout((2, 2), ("dp", "tp"))("dp", "tp")
 //
-// Quotes are single or double, None may have none, a comma may stand before ')'. Spaces mean nothing.
+// Quotes are single or double, None needs none, and a comma may precede ')'. Spaces do not matter.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@
 
 namespace hyperrun {
 
-// Throws kBadValue, without a place, whatever else the text is. Whether the mesh has the axes is not looked
-// at.
+// Parses a layout. Throws kBadValue, without a place, for any other text. Does not check that the mesh has
+// the axes.
 PositionalLayout parse_layout(std::string_view text);
 
-// In double quotes; parse_layout() gives the same again.
+// The layout as text with double quotes; parse_layout() reads it back.
 std::string format_layout(const PositionalLayout& layout);
 
 // 'Layout((2, 2), ("dp", "tp"))'

@@ -1,4 +1,4 @@
-// The names that other frameworks have for the fields of a job, and what to write here in their place.
+// The names that other frameworks have for the fields of a job, with the text to write here instead.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -9,7 +9,7 @@
 
 namespace hyperrun {
 
-// `text` is a field of the block, or a line that stands in the block.
+// A word of another framework. `text` is a field of the block, or a line in the block.
 struct OtherWord {
   std::string_view word;
   std::string_view block;  // its path in a job: "training", "model.experts"
@@ -19,14 +19,14 @@ struct OtherWord {
 
 std::span<const OtherWord> other_words();
 
-// The block of a job at that path.
+// The message of the block at that path.
 const google::protobuf::Descriptor* block_at(std::string_view path);
 
 // A remedy for a word of the table that was written in `block`: `did you mean "batch" in "training"?`; empty
 // for every other word, and for blocks that are no part of a job.
 std::string suggest_for_other_word(std::string_view written, const google::protobuf::Descriptor* block);
 
-// The value that the word stands for, where its line sets a field to one value: "bfloat16" for "bf16".
+// The value that a word stands for if its line sets a field to one value: "bfloat16" for "bf16".
 std::string_view value_of_other_word(std::string_view written);
 
 }  // namespace hyperrun

@@ -164,7 +164,7 @@ void write(const Buffer& b, proto::PlanBuffer& out) {
   out.set_empty(b.empty.value);
 }
 
-// Of what is complete, into a message that has a list of axes for each dimension.
+// Writes a layout without partial axes to a message with a list of axes for each dimension.
 template <class Message>
 void write(const Layout& layout, Message& out) {
   for (const AxisList& axes : layout.dims) {
@@ -330,7 +330,7 @@ class PlanReader {
 
   Layout read_layout(const google::protobuf::RepeatedPtrField<proto::PlanAxes>& in) const {
     Layout layout;
-    AxisSet seen;  // each splits one dimension
+    AxisSet seen;  // an axis may split only one dimension
     for (const proto::PlanAxes& dim : in) {
       AxisList& axes = layout.dims.emplace_back();
       for (const int a : dim.axes()) {
@@ -362,7 +362,7 @@ class PlanReader {
     return s;
   }
 
-  // Whether `ours` elements can be saved so.
+  // True if a tensor of `ours` elements can have this place in a checkpoint.
   static bool fits(const SavedAs& saved, std::uint64_t ours) {
     const auto there = elements(saved.shape), slices = static_cast<std::uint64_t>(saved.slices);
     if (saved.slices < 1 || ours % slices != 0 || saved.of < 0) return false;
@@ -373,7 +373,7 @@ class PlanReader {
            ours / slices / rows <= of - static_cast<std::uint64_t>(saved.from);
   }
 
-  // Unsigned: a damaged shape may overflow.
+  // The product of a shape, unsigned because that of a damaged one may overflow.
   static std::uint64_t elements(const std::vector<std::int64_t>& shape) {
     std::uint64_t n = 1;
     for (std::int64_t size : shape) n *= static_cast<std::uint64_t>(size);
@@ -408,7 +408,7 @@ std::string to_bytes(const Plan& plan) {
 
 Plan plan_from_bytes(std::string_view bytes, const std::string& place) {
   proto::Plan in;
-  const google::protobuf::LogSilencer quiet;  // of names that are not UTF-8
+  const google::protobuf::LogSilencer quiet;  // protobuf logs names that are not UTF-8
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     throw Error(Code::kControl, "a program did not arrive whole")
         .at(place)

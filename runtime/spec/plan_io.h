@@ -1,4 +1,5 @@
-// A Plan as bytes and back. Reading checks all that the executor relies on: indices, enums, sizes.
+// Converts a Plan to bytes and back. Reading checks everything that the executor relies on: indices, enums,
+// sizes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// proto/supernode.proto once more, as C++: see job_fields.h. Profile reader and writer visit it; a visitor
-// has figure() besides.
+// The schema proto/supernode.proto as C++, like job_fields.h. Reader and writer of profiles visit it; their
+// visitors also have figure().
 #pragma once
 
 #include "runtime/ir/machine.h"
@@ -13,7 +13,8 @@ inline constexpr Choice kEvidences[] = {
     {"placeholder", "not public: a guess that stands until somebody knows"},
 };
 
-// Wider than any machine, and so narrow that what is reckoned from them stays a time.
+// The ranges of figures. They are wider than any machine, and narrow enough that computed times do not
+// overflow.
 inline constexpr RealRange kRate{.min = 1e3, .max = 1e21}, kLatency{.max = 1e9},
     kShare{.min = 1e-6, .max = 1}, kFactor{.min = 1e-6, .max = 1e6}, kSize{.max = 1e15},
     kCount{.min = 1, .max = 1 << 20, .whole = true};
@@ -64,7 +65,7 @@ void fields(Visitor& v, Storage& s) {
   v.block("efficiency", s.efficiency, Need::kOptional);
 }
 
-// The device's fields are the machine's own.
+// The block `device` of a profile; its fields are members of Machine itself.
 struct DeviceOfProfile {
   Machine& m;
 };

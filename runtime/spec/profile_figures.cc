@@ -1,10 +1,11 @@
 #include "runtime/spec/profile_figures.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "runtime/base/format.h"
 #include "runtime/spec/job_quantity.h"
 #include "runtime/spec/profile_fields.h"
 
@@ -38,7 +39,7 @@ class FigureLister {
   template <class Block>
   void list(std::string_view name, std::vector<Block>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      FigureLister lister(list_, below(path_, name) + "[" + std::to_string(i) + "]", all[i].name);
+      FigureLister lister(list_, fmt::format("{}[{}]", below(path_, name), i), all[i].name);
       fields(lister, all[i]);
     }
   }
@@ -59,19 +60,19 @@ std::vector<Listed> listed(Machine& machine) {
   return list;
 }
 
-std::string words_of(QuantityKind kind, double value) {
-  return kind == QuantityKind::kNumber ? format("%g", value) : format_quantity(kind, value);
+std::string describe(QuantityKind kind, double value) {
+  return kind == QuantityKind::kNumber ? fmt::format("{:g}", value) : format_quantity(kind, value);
 }
 
 }  // namespace
 
 std::vector<FigurePath> figures_of(const Machine& machine) {
-  Machine m = machine;  // the visitor takes members it could write to
+  Machine m = machine;  // a copy, because the visitor takes mutable members
   std::vector<FigurePath> figures;
   for (const Listed& l : listed(m)) {
     const std::size_t i = figures.size();
     figures.push_back({l.path, l.name, [i](Machine& other) -> Figure& { return *listed(other)[i].figure; },
-                       [kind = l.kind](double value) { return words_of(kind, value); }});
+                       [kind = l.kind](double value) { return describe(kind, value); }});
   }
   return figures;
 }

@@ -1,5 +1,4 @@
-// All figures of a profile, one after the other: those who vary the machine, or count how it is known, need
-// no list of their own.
+// Lists all figures of a profile, for code that varies the machine or counts the kinds of evidence.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace hyperrun {
 
-// Those that the profile gives, in the order of its file. A machine made of a job's rates has none.
+// The figures that the profile gives, in the order of its file. A machine made of a job's rates has none.
 std::vector<FigurePath> figures_of(const Machine& machine);
 
 }  // namespace hyperrun

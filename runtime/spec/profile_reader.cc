@@ -1,5 +1,7 @@
 #include "runtime/spec/profile_reader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -7,6 +9,7 @@
 
 #include "proto/supernode.pb.h"
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
 #include "runtime/spec/job_quantity.h"
@@ -23,7 +26,7 @@ std::string names_of_all() {
   return names + "or the path of a profile";
 }
 
-// It stands in tables and in lines of a terminal.
+// Checks a name, which must fit into tables and lines of a terminal.
 void check_name(const std::string& name, const std::string& field, const JobSource& source,
                 std::vector<Error>& errors) {
   constexpr std::size_t kLongest = 64;
@@ -31,7 +34,7 @@ void check_name(const std::string& name, const std::string& field, const JobSour
     return;
   errors.push_back(Error(Code::kBadValue, "this is no name to be shown in a line")
                        .at(source.place(field))
-                       .legal("1 to " + std::to_string(kLongest) + " bytes without control characters")
+                       .legal(fmt::format("1 to {} bytes without control characters", kLongest))
                        .fix("give another one"));
 }
 
@@ -39,7 +42,7 @@ void check_names(const Machine& m, const JobSource& source, std::vector<Error>& 
   check_name(m.name, "name", source, errors);
   std::set<std::string> seen;
   for (std::size_t l = 0; l < m.levels.size(); ++l) {
-    const std::string field = "levels[" + std::to_string(l) + "].name";
+    const std::string field = fmt::format("levels[{}].name", l);
     check_name(m.levels[l].name, field, source, errors);
     if (!seen.insert(m.levels[l].name).second)
       errors.push_back(Error(Code::kBadValue, "two levels are called \"" + m.levels[l].name + "\"")
@@ -49,15 +52,15 @@ void check_names(const Machine& m, const JobSource& source, std::vector<Error>& 
   }
 }
 
-// A range belongs to a guess, has all its three parts, and holds the value.
+// Checks a range: only a guess may have one, with all its three parts, and it must contain the value.
 void check_range(const FigurePath& at, const Figure& f, const JobSource& source, std::vector<Error>& errors) {
-  std::string missing;
+  std::vector<std::string> missing;
   int parts = 0;
   for (const std::string part : {"low", "high", "range_source"}) {
     if (source.has(at.path + "." + part))
       ++parts;
     else
-      missing += (missing.empty() ? "" : ", ") + part;
+      missing.push_back(part);
   }
   const auto refuse = [&](Code code, const std::string& cause, const std::string& fix) {
     errors.push_back(
@@ -68,14 +71,15 @@ void check_range(const FigurePath& at, const Figure& f, const JobSource& source,
   };
   if (parts == 0) return;
   if (parts < 3)
-    return refuse(Code::kMissingField, "has a part of a range, but no " + missing, "add " + missing);
+    return refuse(Code::kMissingField, "has a part of a range, but no " + joined(missing),
+                  "add " + joined(missing));
   if (f.evidence != Evidence::kPlaceholder)
     return refuse(Code::kBadValue, "is no guess (" + std::string(name(f.evidence)) + ") and has a range",
                   "leave low, high and range_source out");
   if (!(f.low <= f.value && f.value <= f.high))
     refuse(Code::kBadValue,
-           "is " + at.words(f.value) + ", which does not lie from " + at.words(f.low) + " to " +
-               at.words(f.high),
+           "is " + at.describe(f.value) + ", which does not lie from " + at.describe(f.low) + " to " +
+               at.describe(f.high),
            "widen the range, or correct the value");
 }
 
@@ -104,22 +108,22 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
                          .fix("add one: how devices reach each other"));
   std::int64_t below = 1;
   for (std::size_t l = 0; l + 1 < m.levels.size(); ++l) {
-    const std::string field = "levels[" + std::to_string(l) + "]";
+    const std::string field = fmt::format("levels[{}]", l);
     const std::int64_t devices = m.levels[l].devices;
     if (!source.has(field + ".devices"))
       errors.push_back(Error(Code::kMissingField, "level \"" + m.levels[l].name + "\" has no \"devices\"")
                            .at(source.place(field))
-                           .legal("a multiple of " + std::to_string(below) + ", above it")
+                           .legal(fmt::format("a multiple of {}, above it", below))
                            .fix("add devices: ...; only the last level holds any number of them"));
     else if (devices <= below || devices % below != 0)
-      errors.push_back(Error(Code::kBadValue, "a unit of level \"" + m.levels[l].name + "\" cannot have " +
-                                                  std::to_string(devices) + " devices")
+      errors.push_back(Error(Code::kBadValue, fmt::format("a unit of level \"{}\" cannot have {} devices",
+                                                          m.levels[l].name, devices))
                            .at(source.place(field + ".devices"))
-                           .legal("a multiple of " + std::to_string(below) + ", above it")
+                           .legal(fmt::format("a multiple of {}, above it", below))
                            .fix("units of a level are made of whole units of the level below"));
     below = devices;
   }
-  if (const std::string last = "levels[" + std::to_string(m.levels.size() - 1) + "].devices";
+  if (const std::string last = fmt::format("levels[{}].devices", m.levels.size() - 1);
       !m.levels.empty() && source.has(last))
     errors.push_back(Error(Code::kBadValue, "the last level holds any number of devices")
                          .at(source.place(last))
@@ -127,7 +131,7 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
                          .fix("leave it out, or add a level outside of this one"));
   if (!m.levels.empty() && m.levels.back().mesh)
     errors.push_back(Error(Code::kBadValue, "the last level has no number of devices to be a mesh of")
-                         .at(source.place("levels[" + std::to_string(m.levels.size() - 1) + "].mesh"))
+                         .at(source.place(fmt::format("levels[{}].mesh", m.levels.size() - 1)))
                          .legal("mesh in a level inside of it")
                          .fix("add a level outside of it"));
   return errors;

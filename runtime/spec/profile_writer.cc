@@ -1,5 +1,7 @@
 #include "runtime/spec/profile_writer.h"
 
+#include <fmt/core.h>
+
 #include <concepts>
 #include <string_view>
 #include <vector>
@@ -34,15 +36,15 @@ std::string range_of(const Figure& f, QuantityKind kind) {
          " range_source: " + in_quotes(f.range_source);
 }
 
-// The visitor of profile_fields.h that writes a line for each figure. What a reader fills in is left out.
+// The visitor of profile_fields.h that writes a line for each figure, without defaults.
 class ProfileEmitter {
  public:
   ProfileEmitter(std::string& out, std::string indent) : out_(out), indent_(std::move(indent)) {}
 
   void text(std::string_view name, const std::string& v, Need) { line(name, ": " + in_quotes(v)); }
-  // Units of a level have more devices than one, but for the last, which has no number of them.
+  // Only numbers above 1 are written: units have more than one device, and the last level has no number.
   void integer(std::string_view name, std::int64_t v, Need, IntRange) {
-    if (v > 1) line(name, ": " + std::to_string(v));
+    if (v > 1) line(name, fmt::format(": {}", v));
   }
   void flag(std::string_view name, bool v) {
     if (v) line(name, ": true");
@@ -82,7 +84,7 @@ class ProfileEmitter {
 }  // namespace
 
 std::string to_textproto(const Machine& machine) {
-  Machine m = machine;  // the visitor takes members it could write to
+  Machine m = machine;  // a copy, because the visitor takes mutable members
   std::string text = "# proto-file: proto/supernode.proto\n# proto-message: hyperrun.proto.Profile\n";
   ProfileEmitter emitter(text, "");
   fields(emitter, m);

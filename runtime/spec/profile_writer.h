@@ -1,4 +1,4 @@
-// Writes a supernode's profile, as people write one: a figure a line.
+// Writes a profile in the form in which people write one, with one figure on each line.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hyperrun {
 
-// parse_profile() of it gives the machine again. Figures that a job gave are written as placeholders: of
-// those a profile knows no more.
+// The profile of a machine; parse_profile() reads it back. Figures given by a job are written as
+// placeholders, because a profile has no such kind of evidence.
 std::string to_textproto(const Machine& machine);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// What a device gets once, as bytes and back.
+// Converts sessions, which each device gets once, to bytes and back.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@
 
 namespace hyperrun {
 
-// A plan and what it needs to run: all that there is to a job of one program.
+// A plan and everything it needs to run. A job of several programs has a session for each.
 struct Session {
-  std::string name;        // of the program, in a job of several
-  std::vector<int> ranks;  // of the plan's devices; empty: all, in order
+  std::string name;        // the program's name, in a job of several programs
+  std::vector<int> ranks;  // ranks of the plan's devices; empty: all, in order
   Job job;
   Plan plan;
-  std::optional<Plan> original;  // on the paced clock, instructions last as long as this one's
+  std::optional<Plan> original;  // to scale: each instruction takes as long as that of this plan
   std::string run_directory;
-  std::string tokens;  // file of the corpus' tokens (int32, as the host has them); only rank 0 reads it
+  std::string tokens;  // file of the corpus's tokens (int32 in the host's byte order); only rank 0 reads it
   std::vector<std::int32_t> prompt;
   std::map<std::string, std::string> checkpoint_files;  // further files of each checkpoint, by name
 

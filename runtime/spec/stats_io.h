@@ -1,4 +1,4 @@
-// The statistics of an invocation as bytes and back.
+// Converts the statistics of an invocation to bytes and back.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hyperrun {
 
-// `shift` is added to all times: from this host's steady clock to Unix time. Spans and the HBM curve are
-// sent when `traced`.
+// `shift` is added to all times; it converts this host's steady clock to Unix time. Spans and the HBM curve
+// are only included when `traced`.
 std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool traced);
 
 // Throws kControl with `place` when the bytes are no statistics of this version.

@@ -1,5 +1,7 @@
 #include "runtime/validate/fit_to_runs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,9 +17,8 @@
 namespace hyperrun {
 namespace {
 
-// What one would say of an A100 and of PyTorch's launching of kernels before seeing a run; times in ns. A hop
-// of a ring over the network takes 14 us in the model by which NCCL chooses its algorithms
-// (src/graph/tuning.cc).
+// The priors for an A100 and for PyTorch's kernel launches, before seeing a run; times in ns. A hop of a ring
+// over the network takes 14 us in the model by which NCCL chooses its algorithms (src/graph/tuning.cc).
 const std::array kUnknowns{
     MachineUnknown{{"device.products.ceiling", 0.85, 0.08, 0.5, 1},
                    [](Machine& m) -> Figure& { return m.products.ceiling; }},
@@ -63,7 +64,7 @@ FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> 
     if (run.calibrates) chosen.push_back(&run), ++in_set[run.set];
   if (machine.levels.size() != 2)
     throw Error(Code::kBadValue,
-                "profile \"" + machine.name + "\" has " + std::to_string(machine.levels.size()) + " levels")
+                fmt::format("profile \"{}\" has {} levels", machine.name, machine.levels.size()))
         .at("--profile")
         .legal("a profile of two levels: a node, and what joins nodes");
   if (chosen.empty())
@@ -96,7 +97,7 @@ FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> 
   for (const MachineUnknown& u : kUnknowns) {
     Figure& figure = u.of(out.machine);
     figure = {rounded(figure.value), Evidence::kMeasured,
-              "fitted to " + std::to_string(out.runs) + " published steps, hyperrun validate --calibrate"};
+              fmt::format("fitted to {} published steps, hyperrun validate --calibrate", out.runs)};
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Numbers of a machine that nobody publishes, from published runs.
+// Fits figures of a machine that nobody publishes to published runs.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace hyperrun {
 
-// A number of a machine that may be fitted.
+// A figure of a machine that may be fitted.
 struct MachineUnknown {
   Unknown unknown;
   Figure& (*of)(Machine&);
@@ -20,13 +20,13 @@ struct MachineUnknown {
 std::span<const MachineUnknown> machine_unknowns();
 
 struct FittedMachine {
-  Machine machine;  // whose fitted figures are measured, with `source`
-  Fitted fitted;    // by unknown
+  Machine machine;  // its fitted figures count as measured, and have a source
+  Fitted fitted;    // one value for each unknown
   int runs = 0;
 };
 
-// The machine with the numbers under which the simulator comes closest to the runs that are there to
-// calibrate: each set of runs weighs the same. `progress` is called with the mean error of each evaluation.
+// The machine with the figures for which the simulator comes closest to the calibrating runs. Each set of
+// runs has the same weight. `progress` is called with the mean error of each evaluation.
 FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> runs,
                           const std::function<void(int evaluation, double mean_error)>& progress);
 

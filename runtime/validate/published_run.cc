@@ -1,5 +1,7 @@
 #include "runtime/validate/published_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -14,9 +16,9 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::int32_t kVocabulary = 51200;  // of Megatron-LM's GPT, padded
+constexpr std::int32_t kVocabulary = 51200;  // padded vocabulary of Megatron-LM's GPT
 
-// Of a line, without the spaces around them.
+// The fields of a line, without the spaces around them.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields = split(line, ',');
   for (std::string_view& f : fields) {
@@ -36,7 +38,7 @@ class Line {
       : place_(std::move(place)) {
     const auto fields = fields_of(text);
     if (fields.size() != columns.size())
-      refuse(std::to_string(fields.size()) + " fields", std::to_string(columns.size()) + ", one a column");
+      refuse(fmt::format("{} fields", fields.size()), fmt::format("{}, one a column", columns.size()));
     for (std::size_t i = 0; i < fields.size(); ++i) fields_[columns[i]] = fields[i];
   }
 
@@ -55,7 +57,7 @@ class Line {
   }
 
   std::int32_t count(const char* column, std::int32_t most) const {
-    const std::string legal = "a whole number from 1 to " + std::to_string(most);
+    const std::string legal = fmt::format("a whole number from 1 to {}", most);
     const double value = number(column, legal);
     if (value != std::floor(value) || value > most)
       refuse(std::string(column) + " is " + text(column, ""), legal);
@@ -74,9 +76,9 @@ class Line {
 void check(const PublishedRun& r, const Line& line) {
   const auto product = std::int64_t{r.tensor} * r.data * r.pipeline;
   if (product != r.devices)
-    line.refuse("tp x dp x pp is " + std::to_string(product), std::to_string(r.devices) + ", the devices");
+    line.refuse(fmt::format("tp x dp x pp is {}", product), fmt::format("{}, the devices", r.devices));
   if (r.batch % (std::int64_t{r.micro_batch} * r.data) != 0)
-    line.refuse("the batch of " + std::to_string(r.batch) + " is no whole number of micro-batches",
+    line.refuse(fmt::format("the batch of {} is no whole number of micro-batches", r.batch),
                 "a multiple of micro_batch x dp");
   if (r.layers % r.pipeline != 0) line.refuse("layers do not divide over pp", "a multiple of pp");
   if (r.heads % r.tensor != 0 || r.hidden % r.heads != 0)
@@ -89,7 +91,7 @@ PublishedRun run_of(const Line& line, const std::string& place) {
   const std::string use = line.text("use", "judged");
   if (use != "calibration" && use != "judged") line.refuse("use is \"" + use + "\"", "calibration, judged");
   r.calibrates = use == "calibration";
-  constexpr std::int32_t kMany = 1 << 20;  // as a job may have
+  constexpr std::int32_t kMany = 1 << 20;  // the limit of a job
   r.devices = line.count("devices", kMany), r.batch = line.count("batch", kMany);
   r.micro_batch = line.count("micro_batch", kMany);
   r.hidden = line.count("hidden", kMany), r.heads = line.count("heads", 4096);
@@ -110,7 +112,7 @@ bool same_but_for_time(const PublishedRun& a, const PublishedRun& b) {
   return all(a) == all(b);
 }
 
-// What calibrates judges nothing.
+// Refuses a run that both calibrates and is judged.
 void require_apart(const std::vector<PublishedRun>& runs) {
   for (const PublishedRun& a : runs)
     for (const PublishedRun& b : runs)
@@ -146,7 +148,7 @@ void check_columns(const std::vector<std::string_view>& columns, const std::stri
 }  // namespace
 
 std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& path) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets write it
   if (csv.starts_with(kByteOrderMark)) csv.remove_prefix(kByteOrderMark.size());
   if (!is_utf8(csv) || csv.find('\0') != csv.npos)
     throw Error(Code::kBadValue, "this is no text in UTF-8")
@@ -157,7 +159,7 @@ std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& pat
   std::optional<std::vector<std::string_view>> columns;
   int number = 0;
   for (std::string_view line : split(csv, '\n')) {
-    const std::string place = path + ":" + std::to_string(++number);
+    const std::string place = fmt::format("{}:{}", path, ++number);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     if (columns) {

@@ -10,7 +10,8 @@
 namespace hyperrun {
 namespace {
 
-// What a micro-batch adds is known from several, as each finds other places in memory than the one before.
+// The numbers of micro-batches to compile. The two steps differ by several micro-batches, because each one
+// gets other addresses than the one before, and so not exactly the same time.
 std::vector<std::int32_t> enough(const PublishedRun& run) {
   const std::int32_t more = std::max(8, run.pipeline / 4), full = run.pipeline + more;
   if (run.micro_batches() <= full + more) return {run.micro_batches()};

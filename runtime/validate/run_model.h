@@ -1,4 +1,4 @@
-// A published run as the simulator sees it: compiled once, simulated on any machine.
+// A published run, compiled once and simulated on any machine.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace hyperrun {
 
-// A pipeline that is full adds the same for each further micro-batch. Of runs of many, two steps are compiled
-// that fill it, of 5/4 and 6/4 micro-batches a stage (2 and 4 more than stages, at least), and the rest is
-// their difference again and again.
+// The simulated step of a run. A full pipeline takes equally long for each further micro-batch. For runs of
+// many micro-batches two shorter steps are compiled, with 5/4 and 6/4 micro-batches for each stage (8 and 16
+// more than stages, at least), and the time of the whole step is extrapolated from their difference.
 class RunModel {
  public:
   explicit RunModel(const PublishedRun& run);
-  // With all micro-batches.
+  // Compiles the run with all its micro-batches, without extrapolation.
   static RunModel whole(const PublishedRun& run);
 
-  // Throws kDoesNotFit where a device of the machine has no room for it.
+  // Throws kDoesNotFit if a device of the machine has no room for the run.
   double milliseconds(const Machine& machine) const;
 
  private:
@@ -29,7 +29,7 @@ class RunModel {
   RunModel(const PublishedRun& run, const std::vector<std::int32_t>& micro_batches);
 
   std::int32_t devices_, micro_batches_;
-  std::vector<Steps> steps_;  // one, or two to go on from
+  std::vector<Steps> steps_;  // one step, or two to extrapolate from
 };
 
 }  // namespace hyperrun

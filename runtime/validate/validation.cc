@@ -1,5 +1,7 @@
 #include "runtime/validate/validation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/base/median.h"
 #include "runtime/base/parallel.h"
 #include "runtime/report/table.h"
@@ -21,8 +22,8 @@ namespace {
 
 using Runs = std::vector<ValidatedRun>;
 
-std::string percent(double share) { return format("%.1f%%", 100 * share); }
-std::string signed_percent(double share) { return format("%+.1f%%", 100 * share); }
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
 
 template <class Chosen>
 ErrorSummary summary(const Runs& runs, Chosen chosen) {
@@ -49,7 +50,7 @@ std::vector<std::string> sets_of(const Runs& runs) {
 
 const char* use(bool calibrates) { return calibrates ? "calibration" : "judged"; }
 
-// Of judged runs of a set, by one property.
+// Adds the errors of a set's judged runs, grouped by one property.
 void add_dimension(Table& table, const Runs& runs, const std::string& set, const char* what,
                    std::int32_t PublishedRun::*property) {
   std::map<std::int32_t, int> values;
@@ -87,7 +88,8 @@ std::string runs_table(const Runs& runs) {
     table.row({r.place, use(r.calibrates), std::to_string(r.devices), std::to_string(r.hidden),
                std::to_string(r.layers), std::to_string(r.micro_batch), std::to_string(r.tensor),
                std::to_string(r.data), std::to_string(r.pipeline), std::to_string(r.micro_batches()),
-               format("%.1f", r.milliseconds), format("%.1f", v.simulated), signed_percent(v.error())});
+               fmt::format("{:.1f}", r.milliseconds), fmt::format("{:.1f}", v.simulated),
+               signed_percent(v.error())});
   }
   return table.str() + "\n";
 }
@@ -142,8 +144,8 @@ std::string to_csv(const std::vector<ValidatedRun>& runs) {
     text += r.place + "," + r.set + "," + use(r.calibrates);
     for (const std::int32_t n :
          {r.devices, r.hidden, r.layers, r.micro_batch, r.tensor, r.data, r.pipeline, r.micro_batches()})
-      text += "," + std::to_string(n);
-    text += "," + format("%.6f", r.milliseconds) + "," + format("%.6f", v.simulated) + "\n";
+      text += fmt::format(",{}", n);
+    text += fmt::format(",{:.6f},{:.6f}\n", r.milliseconds, v.simulated);
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Published steps beside what the simulator says of them.
+// Compares published steps with simulated ones.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ namespace hyperrun {
 struct ValidatedRun {
   PublishedRun run;
   double simulated = 0;                                              // ms
-  double error() const { return simulated / run.milliseconds - 1; }  // of the simulation, with its sign
+  double error() const { return simulated / run.milliseconds - 1; }  // relative error, with its sign
 };
 
-// Throws what compiling a run throws, with the run's place. `progress`: after each, from any thread.
+// Simulates all runs. Throws the errors of compiling a run, with the run's place. `progress` is called after
+// each run, from any thread.
 std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, const Machine& machine,
                                         const std::function<void(std::size_t done)>& progress);
 
-// Of runs of one set and use; errors without their signs, but for the bias.
+// The errors of the runs of one set and use. All but the bias are without signs.
 struct ErrorSummary {
   std::string set;
   bool calibrates = false;
@@ -29,9 +30,9 @@ struct ErrorSummary {
 };
 std::vector<ErrorSummary> summaries(const std::vector<ValidatedRun>& runs);
 
-// For people: the summaries, errors of judged runs by their dimensions, and with `each` every run.
+// A text for people: the summaries, the errors of judged runs by property, and with `each` every run.
 std::string to_text(const std::vector<ValidatedRun>& runs, bool each);
-// For programs: a line a run; everything.
+// All results for programs; CSV has a line for each run.
 std::string to_csv(const std::vector<ValidatedRun>& runs);
 std::string to_json(const std::vector<ValidatedRun>& runs, const Machine& machine);
 

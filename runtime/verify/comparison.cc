@@ -1,7 +1,7 @@
 #include "runtime/verify/comparison.h"
 
 #include "runtime/base/error.h"
-#include "runtime/ir/graph_words.h"
+#include "runtime/ir/describe_layout.h"
 
 namespace hyperrun {
 
@@ -51,7 +51,7 @@ Compared Comparison::compare(const Place& place, const Parts& parts) const {
   result.tensor = graph_[t].name;
   result.node = node.name;
   result.operation = name(node.op);
-  result.layout = layout_words(graph_, t, mesh_);
+  result.layout = describe_layout(graph_, t, mesh_);
   result.kind = counterpart.kind;
   result.difference =
       relative_difference(reference_.value(counterpart.tensor, micro_batch), whole(lies, mesh_, parts));

@@ -1,4 +1,4 @@
-// The values that many devices make, beside those of one.
+// Compares the values of many devices with those of one device.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@
 
 namespace hyperrun {
 
-// Compared as soon as the last of them has made its part.
+// Collects the parts of each value, and compares it when the last device has made its part.
 class Comparison {
  public:
   Comparison(const Merged& sharded, const Mesh& mesh, const Reference& reference, const Counterparts& known,
              int micro_batches);
 
   void begin_step(std::int64_t step) { step_ = step; }
-  // By the thread that runs the device.
+  // Called by the thread that runs the device.
   void add(int device, const Write& write, std::size_t output, std::span<const std::byte> bytes);
-  // In the order of the graph. All parts of all values have been added.
+  // The results in the order of the graph. All parts of all values must have been added.
   std::vector<Compared> take();
 
  private:

@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-// It changes where a value lies, or what it is sent in, not the value.
+// True for nodes that change the layout or the data type of a value, not the value.
 bool is_redistribution(const Node& node) {
   if (std::holds_alternative<op::Cast>(node.op)) return node.phase == Phase::kUpdate;
   return std::holds_alternative<op::AllReduce>(node.op) ||
@@ -18,7 +18,7 @@ bool is_redistribution(const Node& node) {
          std::holds_alternative<op::Slice>(node.op);
 }
 
-// Rows of experts lie as the routing sends them, each device's in an order of its own.
+// True for rows of experts and their counts, which each device has in an order of its own.
 bool is_of_rows(const Tensor& tensor) { return tensor.counts.valid() || tensor.vectors > 0; }
 
 ValueKind kind_of(TensorClass cls, Phase made_in) {
@@ -91,7 +91,7 @@ class Matching {
     }
   }
 
-  // From a tensor of the model to the copies made of it, and back to what it was brought from.
+  // Hands counterparts on from a tensor of the model to its redistributed copies, and back to their sources.
   void follow_redistributions() {
     const auto hand_on = [&](TensorId from, TensorId to) {
       if (!of(to).tensor.valid()) of(to) = of(from);

@@ -1,4 +1,4 @@
-// A plan on devices that are threads of this process, without MPI.
+// Executes a plan on devices that are threads of this process, without MPI.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@
 
 namespace hyperrun {
 
-// Gets an output of a node, of the program that runs.
+// Receives an output of a node of the running program.
 using Taker =
     std::function<void(int device, const Write& write, std::size_t output, std::span<std::byte> bytes)>;
 
-// Program after program; after each instruction its outputs are handed to `take`. Job, plan and feed outlive
-// it. Arenas are as large as the plan asks for.
+// Runs one program after another, and hands the outputs of each instruction to `take`. Job, plan and feed
+// must outlive this object. Arenas are as large as the plan asks for.
 class Execution {
  public:
   Execution(const Job& job, const Plan& plan, const Merged& merged, const Feed& feed, Taker take);
 
   void run(std::string_view program, std::int64_t step);
 
-  // Of the first device, of the program that ran last; it has one of that name.
+  // The output of that name of the program that ran last, on the first device. It must exist.
   double output(std::string_view name) const;
 
  private:
@@ -46,7 +46,7 @@ class Execution {
   std::vector<std::pair<std::string, double>> outputs_;
 };
 
-// What the sampler draws, which outlives the feed.
+// A feed of the sampler's tokens. The sampler must outlive it.
 Feed feed_of(const Sampler& sampler);
 
 }  // namespace hyperrun

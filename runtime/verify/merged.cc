@@ -39,7 +39,8 @@ class Merging {
   }
 
  private:
-  // In the sharded graph, among what pipelines add there, and the role where it is of this role alone.
+  // The place of a node: index in the sharded graph, index among the nodes that pipelines add there, and the
+  // role if only this role has the node.
   using Place = std::tuple<int, std::size_t, std::size_t>;
   struct Found {
     const Node* node;
@@ -55,7 +56,8 @@ class Merging {
     found->second.roles.push_back(role);
   }
 
-  // Of a message, and of a sum of what two roles have summed up: what makes the tensor in the sharded graph.
+  // The node of the sharded graph that makes the tensor of an added node: of a message, or of a sum of two
+  // roles' sums.
   int maker(const Node& added) const {
     return made_at_.at(added.outputs.empty() ? added.inputs[0] : added.outputs[0]);
   }
@@ -76,9 +78,9 @@ Merged merge(const Compiled& compiled, const PipelineSpec& pipeline) {
 
 std::vector<Write> writes(const Program& program, const Merged& merged, std::size_t role, int micro_batches) {
   std::vector<Write> list(program.instrs.size());
-  std::map<std::string_view, std::size_t> last;  // of an origin: it writes what the node makes
+  std::map<std::string_view, std::size_t> last;  // by origin: the last instruction, which writes the outputs
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    if (beyond_hbm(program.instrs[i].op) != Tier::kHbm) continue;  // makes nothing
+    if (beyond_hbm(program.instrs[i].op) != Tier::kHbm) continue;  // transfers compute nothing
     const std::string& origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
     if (origin.ends_with(kMadeAgain)) continue;
     const std::size_t mark = origin.find('#');

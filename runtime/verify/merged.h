@@ -1,4 +1,4 @@
-// The graphs of all roles of a plan as one, and the way from an instruction back to its node.
+// Merges the graphs of all roles of a plan into one, and finds the node of each instruction.
 #pragma once
 
 #include <map>
@@ -10,20 +10,20 @@
 namespace hyperrun {
 
 struct Merged {
-  Graph graph;               // what several roles do alike is one node; in the order of the computation
-  std::vector<int> devices;  // that run each node
-  std::vector<std::map<std::string, int, std::less<>>> at;  // by role: where its nodes are, by name
+  Graph graph;               // in the order of computation; equal nodes of several roles are one node
+  std::vector<int> devices;  // number of devices that run each node
+  std::vector<std::map<std::string, int, std::less<>>> at;  // by role and name: index of the node
 };
 
 Merged merge(const Compiled& compiled, const PipelineSpec& pipeline);
 
-// An instruction's outputs are those of the node, in their order.
+// The node whose outputs an instruction writes, in their order.
 struct Write {
-  int node = -1;  // index into Merged::graph.nodes; -1: the instruction only prepares another of its node
-  int micro_batch = 0;  // of nodes of the update the last one
+  int node = -1;  // index into Merged::graph.nodes; -1: the instruction only prepares another one of its node
+  int micro_batch = 0;  // for nodes of the update the last one
 };
 
-// One an instruction of `program`, which is one of the role's, lowered for so many micro-batches.
+// One entry for each instruction of `program`, a program of the role lowered for `micro_batches`.
 std::vector<Write> writes(const Program& program, const Merged& merged, std::size_t role, int micro_batches);
 
 }  // namespace hyperrun

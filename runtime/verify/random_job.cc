@@ -1,5 +1,7 @@
 #include "runtime/verify/random_job.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
@@ -18,7 +20,8 @@
 namespace hyperrun {
 namespace {
 
-// The standard fixes the numbers of mt19937_64, not those of its distributions.
+// Random numbers that are the same with every standard library: the standard fixes the numbers of mt19937_64,
+// not those of distributions.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
@@ -107,7 +110,7 @@ TrainingSpec random_training(Dice& dice, const ModelSpec& model) {
   t.min_lr = 1e-4;
   t.clip_norm = dice.one_of({0, 1});
   if (dice.chance(1, 3)) t.recompute.push_back(random_recompute(dice, model.layers));
-  // Of a few tokens one that chooses another expert after a rounding would be all the difference.
+  // A single token that chooses another expert after rounding would differ too much among few tokens.
   if (model.experts.count == 0 && dice.chance(1, 2)) t.precision = kBfloat16;
   return t;
 }
@@ -116,7 +119,7 @@ Job random_small_job(Dice& dice, std::uint64_t seed) {
   Job job;
   job.model = random_model(dice);
   job.training = random_training(dice, job.model);
-  job.data.corpus = "/dev/null";  // a verification makes its text up
+  job.data.corpus = "/dev/null";  // a verification makes up its text
   job.run.seed = seed;
   return job;
 }
@@ -139,8 +142,8 @@ bool fits(const Preset& preset, const std::vector<MeshAxis>& mesh) {
 
 constexpr std::string_view kPipelineAxis = "pp";
 
-// Axes that presets need together, or that of a pipeline. The devices are dealt out to them in factors of 2,
-// so that some may be left with size 1.
+// Draws the axes of some presets, or that of a pipeline. The devices are dealt out to them in factors of 2,
+// so some axes may have size 1.
 std::vector<MeshAxis> random_mesh(Dice& dice, int devices) {
   std::set<std::set<std::string_view>> distinct{{kPipelineAxis}};
   for (const Preset& preset : kPresets)
@@ -157,7 +160,7 @@ std::vector<MeshAxis> random_mesh(Dice& dice, int devices) {
   return mesh;
 }
 
-// None where the model has not a layer for each device of the axis that the mesh has for it.
+// A pipeline on the mesh's axis for it; nullopt if there is none, or the model has fewer layers than devices.
 std::optional<PipelineSpec> random_pipeline(Dice& dice, const std::vector<MeshAxis>& mesh, int layers) {
   const auto axis =
       std::find_if(mesh.begin(), mesh.end(), [](const MeshAxis& a) { return a.name == kPipelineAxis; });
@@ -176,7 +179,7 @@ std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>&
   std::vector<std::string> presets;
   for (const Preset& preset : kPresets)
     if (fits(preset, mesh) && dice.chance(4, 5)) presets.emplace_back(preset.name);
-  // Of what experts do on the tensor axis one thing, and whole ones lie over it where it splits the tokens.
+  // Experts use the tensor axis in one way only; whole experts need tokens that are split over it.
   const auto has = [&](std::string_view name) { return std::ranges::find(presets, name) != presets.end(); };
   if (has("ep_tp") && (!has("sp") || dice.chance(1, 2))) std::erase(presets, "ep_tp");
   if (has("ep_tp")) std::erase(presets, "etp");
@@ -186,14 +189,14 @@ std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>&
 
 // --- rules ------------------------------------------------------------------------------------------
 
-// Of one layer or of all.
+// A pattern for the tensor in one layer, or in all layers.
 std::string random_pattern(Dice& dice, const std::string& tensor) {
   constexpr std::string_view kLayers = "layers.";
   if (!tensor.starts_with(kLayers) || dice.chance(1, 3)) return tensor;
   return "layers.*" + tensor.substr(tensor.find('.', kLayers.size()));
 }
 
-// Of those that may split tensors.
+// Some of the axes that may split tensors.
 std::vector<std::string> random_axes(Dice& dice, std::vector<MeshAxis> mesh) {
   std::erase_if(mesh, [](const MeshAxis& a) { return a.name == kPipelineAxis; });
   dice.shuffle(mesh);
@@ -222,8 +225,9 @@ ShardRule random_rule(Dice& dice, const Graph& graph, const std::vector<MeshAxis
   return rule;
 }
 
-// An empty graph where the compiler fails: that is for the verification to tell. So is a layout of presets
-// alone that is refused for anything but its sizes.
+// The sharded graph; nullopt if the layout is not legal. If the compiler fails, the graph is empty, so that
+// the verification reports it. The same holds for a layout of presets alone that is refused for anything but
+// sizes.
 std::optional<Graph> sharded_if_legal(const Job& job) {
   try {
     return sharded_training(job);
@@ -250,10 +254,10 @@ Job random_job(std::uint64_t seed, const Job* base) {
   constexpr std::size_t kLongestStem = 32;
   Dice dice(seed);
   const int devices = dice.one_of({2, 4, 8, 8, 16});
-  for (;;) {  // ends: a mesh without presets and without stages suits every model
+  for (;;) {  // this ends, because a mesh without presets and stages suits every model
     Job job = base != nullptr ? *base : random_small_job(dice, seed);
     job.name =
-        (base != nullptr ? base->name.substr(0, kLongestStem) + "-" : "") + "random-" + std::to_string(seed);
+        fmt::format("{}random-{}", (base != nullptr ? base->name.substr(0, kLongestStem) + "-" : ""), seed);
     job.supernode.devices = devices;
     job.supernode.hbm = kGiB * 1024;  // whether it fits is another question
     job.parallel = {random_mesh(dice, devices), {}, {}, {}};

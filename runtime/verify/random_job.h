@@ -1,4 +1,4 @@
-// Jobs from a seed: layouts that are legal, of models that are small.
+// Draws jobs from a seed: legal layouts of small models.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,11 @@
 
 namespace hyperrun {
 
-// A mesh of 2, 4, 8 or 16 devices over axes of the presets and of a pipeline, in any order, under some of
-// those presets that have their axes, and under rules as a user might write them for any tensor of a step.
-// The model and the training are those of `base`, or small ones when it is null: sizes of all kinds, untied
-// and tied, whole and in micro-batches, kept and computed again, in float32 and in bfloat16 (where tokens
-// choose experts, of many tokens). It is legal, with room for any layout; its name ends in the seed. The same
-// at every call.
+// A random job, the same for a seed at every call. The mesh has 2, 4, 8 or 16 devices over axes of presets
+// and of a pipeline, in any order. Some of the presets that have their axes are used, and rules that a user
+// might write for any tensor of a step. Model and training are those of `base`. If it is null they are small
+// and random: sizes of all kinds, tied and untied heads, micro-batches, recomputation, float32 and bfloat16
+// (with experts only for many tokens). The job is legal, with room for any layout. Its name ends in the seed.
 Job random_job(std::uint64_t seed, const Job* base);
 
 }  // namespace hyperrun

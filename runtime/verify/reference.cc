@@ -11,17 +11,18 @@
 namespace hyperrun {
 namespace {
 
-// How often the noise, and how much in any case.
+// The allowed difference: a multiple of the noise, and at least `least`.
 struct Allowance {
   double times, least;
 };
-// The order of a sum of some ten thousand squares alone changes it by 1e-6.
+// In float32 the order alone changes a sum of some ten thousand squares by 1e-6.
 constexpr Allowance kFloat{300, 1e-5};
-// The noise, of a change of 2^-8 to 2^-7 of each weight, is itself several times the 2^-8 that a rounding may
-// change: nothing of a sum is lost before it is rounded.
+// In bfloat16 the noise comes from a change of 2^-8 to 2^-7 of each weight. It is several times the 2^-8 of
+// one rounding, because sums are rounded only once, at the end.
 constexpr Allowance kRounded{8, 0x1p-7};
 
-// In any case, of a tensor of n elements: by chance the noise of a few of them may nearly vanish.
+// The least allowed difference of a tensor of n elements. It is larger for few elements, whose noise may
+// nearly vanish by chance.
 double least_rounded(std::int64_t n) { return kRounded.least * (1 + 16 / std::sqrt(static_cast<double>(n))); }
 
 std::vector<double> elements(DType dtype, std::span<const std::byte> bytes) {
@@ -29,12 +30,14 @@ std::vector<double> elements(DType dtype, std::span<const std::byte> bytes) {
   return whole(flat, Mesh{}, {std::vector<std::byte>(bytes.begin(), bytes.end())});
 }
 
-// The difference that two of `n` equal parts make when another takes their place.
+// The relative difference if two of `n` equal parts are replaced by others.
 double of_two(std::int64_t n) { return 2 * std::sqrt(2 / static_cast<double>(n)); }
 
-// Where tokens choose experts, one whose scores are nearly equal may choose another after a rounding, in one
-// run and not in the other; and so may a bias that follows how many chose its expert move up or down. Two
-// tokens, two biases. What a weight becomes is measured: a step moves it little, whoever chose it.
+// The tensors that depend on the choice of experts, with the difference that two other choices make. A token
+// whose scores are nearly equal may choose another expert after rounding, in one run only. A bias that
+// follows the number of choices may then move up instead of down. Two tokens and two biases are allowed for.
+// Weights are not among these tensors: a step changes them little, whoever chose what, so their difference is
+// measured.
 std::map<TensorId, double> following_choices(const Graph& graph) {
   std::map<TensorId, double> found;
   double change = 0;
@@ -52,7 +55,7 @@ std::map<TensorId, double> following_choices(const Graph& graph) {
   return found;
 }
 
-// `bit`: 0 for float32, 16 for bfloat16.
+// Changes the last bit of each number. `bit`: 0 for float32, 16 for bfloat16.
 void change_last_bits(std::span<std::byte> floats, int bit) {
   for (std::size_t at = 0; at < floats.size(); at += sizeof(std::uint32_t)) {
     std::uint32_t bits = 0;

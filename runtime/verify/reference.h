@@ -1,4 +1,4 @@
-// What one device makes of a job: the values that a layout's are compared with, and how much they may differ.
+// The values of a job on one device, with which those of a layout are compared, and how much they may differ.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace hyperrun {
 
-// Of each tensor that the current step has made, in each micro-batch, and of the state as the step found it.
+// A value for each tensor of the current step, in each micro-batch, and for the state before the step.
 template <class Value>
 class StepValues {
  public:
@@ -20,9 +20,9 @@ class StepValues {
 
   Value& made(TensorId t, int micro_batch) { return made_[{t, micro_batch}]; }
 
-  // As of the end of that micro-batch; null when there is none.
+  // The value at the end of that micro-batch; null when there is none.
   const Value* find(TensorId t, int micro_batch) const {
-    const bool once = graph_[t].cls == TensorClass::kCopy;  // before the first micro-batch
+    const bool once = graph_[t].cls == TensorClass::kCopy;  // made before the first micro-batch
     const auto made = made_.find({t, once ? 0 : micro_batch});
     if (made != made_.end()) return &made->second;
     const auto state = state_.find(storage_of(graph_, t));
@@ -43,11 +43,11 @@ class StepValues {
   std::map<TensorId, Value> state_;
 };
 
-// Each step of the device is run twice: as it is, and then on weights whose last bits were changed once, in
-// the initial state: of the format that products take them in.
+// The device runs each step twice: as it is, and from perturbed weights. These had their last bits, in the
+// data type of products, changed once in the initial state.
 class Reference {
  public:
-  // `rounds`: something is bfloat16, on this device or where it is spread.
+  // `rounds`: something is bfloat16, on this device or in the layout.
   Reference(const Graph& graph, bool rounds);
 
   void keep(const Write& write, std::size_t output, std::span<const std::byte> bytes);
@@ -55,8 +55,8 @@ class Reference {
   void end_step();
 
   const std::vector<float>& value(TensorId t, int micro_batch) const;
-  // Relative, see verify.h. After tokens have chosen experts in bfloat16 it allows for two that choose
-  // otherwise.
+  // The allowed relative difference (verify.h). Where tokens choose experts in bfloat16, it allows for two
+  // tokens that choose otherwise.
   double tolerance(TensorId t, int micro_batch) const;
 
  private:
@@ -65,13 +65,13 @@ class Reference {
   }
 
   const Graph& graph_;
-  bool rounds_ = false;                // to bfloat16
-  std::map<TensorId, double> routed_;  // of what follows from tokens' choices, what two of them change
+  bool rounds_ = false;                // values are rounded to bfloat16
+  std::map<TensorId, double> routed_;  // by tensor that depends on choices: the effect of two other choices
   StepValues<std::vector<float>> values_;
-  StepValues<double> noise_;  // how far the perturbed ones are away
+  StepValues<double> noise_;  // relative difference of the perturbed values
 };
 
-// Relative, of the mean of so many values that rounding changes by `noise`.
+// The allowed relative difference of the mean of `values` values that rounding changes by `noise`.
 double allowed_difference(double noise, double values, bool rounds);
 
 }  // namespace hyperrun

@@ -42,8 +42,8 @@ class Sweeping {
       std::filesystem::remove(file);
       values_ += v.compared();
       return "equal, " + with_separators(v.compared()) + " values, worst " +
-             difference_words(v.worst().difference) + " of " + difference_words(v.worst().allowed) + " in " +
-             v.worst().tensor;
+             describe_difference(v.worst().difference) + " of " + describe_difference(v.worst().allowed) +
+             " in " + v.worst().tensor;
     } catch (const Error& e) {
       return failure(file, e);
     }

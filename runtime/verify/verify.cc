@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-// What rounding alone may change by half of itself tells nothing of a layout.
+// A value that rounding alone may change by this share of itself says nothing about a layout.
 constexpr double kMeaningless = 0.5;
 
 void count(Verification& to, const Compared& c) {

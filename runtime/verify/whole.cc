@@ -30,7 +30,7 @@ double element(const std::vector<std::byte>& bytes, std::size_t i, DType dtype) 
   return static_cast<double>(value);
 }
 
-// From the order of a ring's zigzag.
+// Restores the natural order from a ring's zigzag order.
 std::vector<double> in_order(const std::vector<double>& values, const Placed& tensor, std::size_t dim) {
   const std::int64_t length = tensor.shape[dim];
   const Zigzag order = Zigzag::of(length, tensor.rings[dim]);
@@ -87,7 +87,7 @@ std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& p
 
 std::optional<std::pair<int, int>> disagreement(const Placed& tensor, const Mesh& mesh, const Parts& parts) {
   const AxisList used = mesh.list(tensor.layout.used());
-  std::map<std::int64_t, int> holder;  // of a part, its first device
+  std::map<std::int64_t, int> holder;  // by part: its first device
   for (int d = 0; d < static_cast<int>(parts.size()); ++d) {
     if (parts[static_cast<std::size_t>(d)].empty()) continue;
     const int first = holder.emplace(mesh.index(d, used), d).first->second;

@@ -7,7 +7,7 @@
 namespace hyperrun {
 namespace {
 
-// IEEE 754-2008, 3.4.
+// The expected values follow IEEE 754-2008, 3.4.
 TEST(Float16, IsWidenedExactly) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto v = static_cast<std::uint16_t>(bits);

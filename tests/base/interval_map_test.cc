@@ -8,7 +8,7 @@
 namespace hyperrun {
 namespace {
 
-// Beside an array with a value for each point.
+// Compares the map with an array that has a value for each point.
 TEST(IntervalMap, IsAFunctionOfEachPoint) {
   constexpr int kPoints = 60;
   std::mt19937 rng(5);

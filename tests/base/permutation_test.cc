@@ -21,7 +21,8 @@ TEST(Permuted, IsAPermutationForEverySize) {
   }
 }
 
-// Where 0 goes under many keys: uniform, by chi-square with 15 degrees of freedom (37.7 is the 0.1 % level).
+// Under many keys the image of 0 is uniform, by chi-square with 15 degrees of freedom (37.7 is the 0.1 %
+// level).
 TEST(Permuted, SpreadsEvenly) {
   constexpr int kKeys = 16000, kSize = 16;
   std::vector<int> count(kSize);

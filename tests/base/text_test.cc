@@ -1,4 +1,4 @@
-// Small things that every folder uses.
+// Tests of small functions on texts and lists that every folder uses.
 #include <gtest/gtest.h>
 
 #include "runtime/base/format.h"

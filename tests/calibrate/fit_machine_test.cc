@@ -1,4 +1,4 @@
-// Known machines are found again from made-up measurements of them.
+// Fits find known machines again from made-up measurements.
 #include "runtime/calibrate/fit_machine.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ Setting setting(int hosts, int devices_of_host) {
   return {mesh_of_devices(devices), Topology::uniform(hosts, devices_of_host), 2, kGiB, false, kGiB};
 }
 
-// As the machine would have it, but for noise of this deviation.
+// Made-up measurements of a machine, with noise of this deviation.
 std::vector<Measured> made_up(const Machine& machine, const Setting& s, double noise) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal(0, noise);
@@ -66,7 +66,7 @@ void expect_found(const Machine& found, const Machine& m, double share) {
   expect_near(found.products.half, m.products.half.value, 3 * share, "half of products");
   expect_near(found.attention.ceiling, m.attention.ceiling.value, share, "ceiling of attention");
   expect_near(found.attention.half, m.attention.half.value, 3 * share, "half of attention");
-  // Seen in the smallest products alone.
+  // Only the smallest products show the launch of the cube.
   expect_near(found.launch_cube, m.launch_cube.value, 3 * share, "launch of the cube");
   expect_near(found.launch_vector, m.launch_vector.value, share, "launch of the vector unit");
   for (std::size_t l = 0; l < m.levels.size(); ++l)
@@ -74,7 +74,7 @@ void expect_found(const Machine& found, const Machine& m, double share) {
   expect_near(found.pool.bandwidth, m.pool.bandwidth.value, share, "bandwidth of the pool");
   expect_near(found.pool.latency, m.pool.latency.value, 3 * share, "latency of the pool");
   EXPECT_EQ(found.pool.capacity.value, m.pool.capacity.value);
-  // Where each collective waits once, the two cannot be told apart.
+  // If each collective waits once, launch and latency cannot be told apart.
   const auto first = [](const Machine& x) {
     return Figure{x.launch_comm.value + x.levels[0].latency.value, Evidence::kMeasured, "sum"};
   };
@@ -92,7 +92,7 @@ TEST(FitMachine, FindsItThroughNoise) {
   const std::vector<Measured> noisy = made_up(m, s, 0.1);
   const Machine found = fit_machine(noisy, s);
   expect_found(found, m, 0.15);
-  // What is measured is foretold as well as by the machine itself.
+  // The fitted machine predicts the measurements as well as the true one.
   double own = 0, fitted = 0;
   for (const Measured& p : noisy) {
     own += std::abs(std::log(predicted(p.point, s, m) / p.measurement.nanos));
@@ -101,7 +101,7 @@ TEST(FitMachine, FindsItThroughNoise) {
   EXPECT_LT(fitted, 1.02 * own);
 }
 
-// A measurement that an interruption has spoilt is not believed against all others.
+// A single measurement spoilt by an interruption does not outweigh all others.
 TEST(FitMachine, StandsWildValues) {
   const Setting s = setting(1, 4);
   const Machine m = known(1, 4);
@@ -128,7 +128,7 @@ TEST(FitMachine, OfOneDeviceSaysWhatItCannotKnow) {
   EXPECT_THAT(found.levels[0].latency.source, HasSubstr("one device"));
 }
 
-// Which four that share two cores have half of.
+// Four devices that share two cores have half the rate of a device with a core to itself.
 TEST(FitMachine, RatesAreThoseOfADeviceWithACoreToItself) {
   const Setting s = setting(1, 4);
   Machine half = known(1, 4);

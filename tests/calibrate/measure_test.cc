@@ -1,4 +1,5 @@
-// Measuring real devices, as threads of the test: what comes out is plausible, and the same on all.
+// Measurements of real devices, which are threads of the test: the results are plausible, and equal on all
+// devices.
 #include "runtime/calibrate/measure.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ std::vector<Point> some(const Mesh& mesh, const std::vector<std::string>& wanted
   std::vector<Point> list;
   for (const std::string& words : wanted)
     for (const Point& p : points_of(mesh))
-      if (words_of(p, mesh).starts_with(words)) list.push_back(p);
+      if (describe(p, mesh).starts_with(words)) list.push_back(p);
   EXPECT_EQ(list.size(), wanted.size());
   return list;
 }
@@ -40,11 +41,11 @@ TEST(Measure, MoreWorkTakesLonger) {
       EXPECT_EQ(all[0][i].nanos, all[1][i].nanos) << "one number for all devices";
       EXPECT_GE(all[0][i].repeats, 3);
     }
-    // Not of collectives: a small one of busy threads waits for the operating system, which takes any time.
+    // Collectives are not compared: a small one of busy threads waits for the operating system for any time.
     for (const std::size_t i : {0, 2, 6, 8})
       EXPECT_GT(all[0][i + 1].nanos, 5 * all[0][i].nanos) << hosts << " " << i;
     EXPECT_GT(all[0][5].nanos, 4.0 * (1 << 20) / 1000) << "no memory brings 1 TB/s to a core";
-    // No processor does 10 TFLOP/s on a core, and none is that slow.
+    // No core does 10 TFLOP/s, and none is so slow as the other bound.
     EXPECT_GT(all[0][1].nanos, 2.0 * 256 * 512 * 192 / 1e4);
     EXPECT_LT(all[0][1].nanos, 1e9);
   }

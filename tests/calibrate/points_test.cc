@@ -1,4 +1,4 @@
-// What is measured: legal Programs, of all classes, for groups of all sizes.
+// The points are legal Programs, of all classes, for groups of all sizes.
 #include "runtime/calibrate/points.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(CalibrationPoints, AreLegalPrograms) {
   }
 }
 
-// Else a repeated instruction would find what it needs in the nearest cache, as none of a step does.
+// Otherwise a repeated instruction would find its operands in the nearest cache, unlike in a step.
 TEST(CalibrationPoints, NextToEachOtherTouchOtherMemory) {
   const Mesh mesh = mesh_of_devices(1);
   const Plan plan = plan_of(points_of(mesh), mesh, 1e5);
@@ -65,7 +65,7 @@ TEST(CalibrationPoints, CollectivesAreOfGroupsOfAllSizes) {
 TEST(CalibrationPoints, AreToldApart) {
   const Mesh mesh = mesh_of_devices(4);
   std::set<std::string> words;
-  for (const Point& p : points_of(mesh)) words.insert(words_of(p, mesh));
+  for (const Point& p : points_of(mesh)) words.insert(describe(p, mesh));
   EXPECT_TRUE(words.contains("all-reduce of 16.0 MiB among 4"));
   EXPECT_TRUE(words.contains("Gemm trans_b=yes m=256 n=256 k=64, bfloat16"));
   EXPECT_EQ(words.size(), points_of(mesh).size());

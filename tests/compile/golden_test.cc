@@ -1,6 +1,6 @@
-// The Programs of small jobs as text, as they were compiled before: golden/NAME.textproto is the job,
-// golden/NAME.txt the Programs of each role. Together the jobs have every parallel dimension, schedule and
-// kind of memory move.
+// Compares the Programs of small jobs with earlier ones, as text: golden/NAME.textproto is the job,
+// golden/NAME.txt has the Programs of each role. Together the jobs have every parallel dimension, every
+// schedule and every kind of transfer.
 #include "tests/support/golden.h"
 
 #include <gtest/gtest.h>

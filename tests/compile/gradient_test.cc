@@ -79,7 +79,7 @@ class Small {
 
 class Gradients {
  public:
-  // Of the sum of `losses`; none: the reported one.
+  // Gradients of the sum of `losses`; empty: of the reported loss.
   explicit Gradients(Graph& graph, std::vector<TensorId> losses = {})
       : graph_(graph), run_(graph), losses_(std::move(losses)) {
     if (losses_.empty()) losses_ = {graph.outputs[0].second};
@@ -130,7 +130,7 @@ class Gradients {
       }
   }
 
-  // Error: h^2 times the third derivative, and 1e-16 / h.
+  // The slope by a central difference. Its error is h^2 times the third derivative, plus 1e-16 / h.
   double difference(TensorId weight, std::size_t i) {
     constexpr double kStep = 1e-5;
     double& w = run_[weight][i];
@@ -378,8 +378,8 @@ TEST(Gradient, MixturesOfExperts) {
   }
 }
 
-// With a temperature. What is drawn for behaviour and reference lies far from the model's own: some ratios
-// are beyond the bounds, to both sides.
+// The policy has a temperature. The log probabilities of behaviour and reference are far from the model's
+// own, so that some ratios are beyond the bounds, on both sides.
 TEST(Gradient, PolicyOfAWholeModel) {
   ModelSpec model = small_model(1, 3, 6);
   Graph graph = build_model(
@@ -388,7 +388,7 @@ TEST(Gradient, PolicyOfAWholeModel) {
   gradients.check(12, 6);
 }
 
-// The sum of what positions lose, by their weights.
+// The loss is the sum over positions, by their weights.
 TEST(Gradient, GivenTextsWithWeights) {
   ModelSpec model = small_model(1, 9, 5);
   Graph graph = build_model(model, {.batch = 2, .purpose = Purpose::kTexts});
@@ -410,7 +410,7 @@ TEST(Gradient, LatentAttentionAndPredictionOfFurtherTokens) {
     model.latent = {.q_rank = q_rank, .kv_rank = 4, .nope_dim = 3, .rope_dim = 2, .value_dim = 3};
     model.mtp = {.layers = 2};
     Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
-    // A module's loss is none of the reported one: all of them together are what the gradients are of.
+    // The reported loss leaves out those of modules, but gradients are of the sum of all losses.
     std::vector<TensorId> losses;
     for (const char* name : {"loss", "layers.1.further.loss", "layers.2.further.loss"})
       losses.push_back(graph.find(name));

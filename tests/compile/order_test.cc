@@ -49,8 +49,8 @@ bool exchanges_sums(const Instr& instr) {
   return c != nullptr && c->kind == instr::CollectiveKind::kReduceScatter;
 }
 
-// The gradient of a product's input is exchanged beside the product that makes the gradient of its weight:
-// nothing of the cube's that comes after the sum was made holds the exchange up.
+// The gradient of a product's input is exchanged beside the product that makes the gradient of its weight: no
+// instruction of the cube behind the sum delays the exchange.
 TEST(Order, SumsAreExchangedBesideTheNextProduct) {
   for (const char* layout : {"tpx:4 tpy:2", "tp:4 sp", "tpx:2 tpy:2 bf16"}) {
     const Compiled compiled = compile(small_job(layout));
@@ -97,7 +97,8 @@ TEST(Order, ExchangedGradientsAreAddedLate) {
   EXPECT_LE(std::ranges::count(products, 0), 2) << "the last of each micro-batch has none to come";
 }
 
-// What a stage sends, others wait for: the collectives of the update, which nobody waits for, come after it.
+// Other stages wait for messages, but nobody waits for the collectives of the update, so these come after
+// them.
 TEST(Order, GradientsAreExchangedBehindTheLastMessage) {
   for (const char* layout : {"pp:2 dp:2 zero1", "pp:2 dp:2 tp:2 sp"}) {
     const Compiled compiled = compile(small_job(layout));
@@ -113,8 +114,8 @@ TEST(Order, GradientsAreExchangedBehindTheLastMessage) {
   }
 }
 
-// Tables and what is cut from them are made where they are used: messages are activations and their
-// gradients, one of each a micro-batch.
+// Tables and their slices are made on the stage that uses them. The only messages are activations and their
+// gradients, one of each for each micro-batch.
 TEST(Order, StagesSendNoTables) {
   for (const char* layout :
        {"pp:2 cp:2 tpx:2 tpy:2", "pp:2 cp:2", "pp:2 tpx:2 tpy:2", "pp:2 ring:2 tpx:2 tpy:2"}) {
@@ -134,7 +135,7 @@ TEST(Order, StagesSendNoTables) {
   }
 }
 
-// Where each buffer has a place of its own, waits by buffer are those by address.
+// If each buffer has addresses of its own, waits by buffer equal waits by address.
 TEST(Events, OfBuffersApartAreThoseOfTheirAddresses) {
   for (const char* layout : {"dp:2 zero3", "tpx:2 tpy:2 bf16", "tp:4 sp"}) {
     const Job job = small_job(layout);

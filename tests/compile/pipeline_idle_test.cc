@@ -1,4 +1,4 @@
-// The share of a step that a pipeline is idle, beside the closed formulas of the papers.
+// The bubble of a pipeline, compared with the closed formulas of the papers.
 #include "runtime/compile/pipeline_idle.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@ PipelineSpec spec(const char* schedule, int devices, int chunks = 1) {
   return {"pp", schedule, chunks, even_stages(devices, chunks, devices * chunks)};
 }
 
-// Huang et al. 2019 (section 2.3): (p-1)/(m+p-1). It holds for fewer micro-batches than devices, too.
+// The formula of Huang et al. 2019 (section 2.3), (p-1)/(m+p-1), also holds for fewer micro-batches than
+// devices.
 TEST(PipelineIdle, IsThatOfThePapers) {
   for (const int p : {2, 4, 8})
     for (const int m : {1, 2, 3, 8, 32}) {
@@ -22,7 +23,7 @@ TEST(PipelineIdle, IsThatOfThePapers) {
     }
 }
 
-// Narayanan et al. 2021 and Qi et al. 2024, where micro-batches fill the devices.
+// The formulas of Narayanan et al. 2021 and Qi et al. 2024 hold if micro-batches fill the devices.
 TEST(PipelineIdle, IsLessOfFinerSchedules) {
   for (const int p : {2, 4, 8})
     for (const int m : {p, 4 * p}) {

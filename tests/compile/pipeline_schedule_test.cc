@@ -1,4 +1,4 @@
-// The list scheduler against what the papers' schedules take and hold.
+// The list scheduler, compared with the times and the activations of the papers' schedules.
 #include "runtime/compile/pipeline_schedule.h"
 
 #include <gtest/gtest.h>
@@ -51,8 +51,8 @@ TEST(PipelineSchedule, OneStageAlternates) {
                                       {SlotKind::kBackward, 0, 1}}));
 }
 
-// Huang et al. 2019, Narayanan et al. 2021: p - 1 forward and backward passes are idle time, divided by the
-// number of chunks; Qi et al. 2024, ZB-H1: p - 1 times F + B - W. F = B = W = 1 here.
+// The idle time is p - 1 forward and backward passes, divided by the number of chunks (Huang et al. 2019,
+// Narayanan et al. 2021), or p - 1 times F + B - W (Qi et al. 2024, ZB-H1). F = B = W = 1 here.
 TEST(PipelineSchedule, BubblesAreThoseOfThePapers) {
   for (const int p : {2, 4, 8})
     for (const int m : {p, 2 * p, 4 * p}) {
@@ -92,9 +92,9 @@ TEST(PipelineSchedule, OneStageHasABackwardPassBesideTheNextForwardPass) {
                                       {SlotKind::kBackward, 0, 2}}));
 }
 
-// A stage begins with what it has to wait for the stages behind it, there and back; from then on each of its
-// backward passes but as many at the end is one of a pair. Nobody waits in between: what is idle at the ends
-// is as much as without pairs.
+// A stage begins with single forward passes until the first micro-batch comes back. From then on all its
+// backward passes are in pairs, except as many at the end. No stage waits in between: the idle time at both
+// ends is the same as without pairs.
 TEST(PipelineSchedule, PairsKeepStagesBusy) {
   for (const int p : {1, 2, 4, 8})
     for (const int m : {2 * p, 3 * p, 8 * p}) {
@@ -110,8 +110,8 @@ TEST(PipelineSchedule, PairsKeepStagesBusy) {
 
 using Key = std::tuple<SlotKind, int, int>;
 
-// Whatever the stages: every slot once, on its stage's device, after what it needs, one at a time or a
-// backward pass beside a forward pass.
+// Checks a schedule of any stages: every slot occurs once, on its stage's device, after the slots it needs,
+// one at a time or a backward pass beside a forward pass.
 void expect_valid(const PipelineSpec& s, int devices, int micro_batches, Turns turns = Turns::kSingle) {
   const Schedule schedule = pipeline_schedule(s, devices, micro_batches, turns);
   const int stages = static_cast<int>(s.stages.size());
@@ -161,8 +161,8 @@ TEST(PipelineSchedule, IsValidForAnyStages) {
     for (const int m : {1, 2, 3, 5, 8, 13}) {
       for (const int p : {1, 2, 3, 4, 7})
         for (const int v : {1, 2, 3}) expect_valid(spec(name, p, v, 2), p, m, turns);
-      // Uneven; the embedding alone on the last device; a V, there and back; one device with more than
-      // others.
+      // Uneven stages; the embedding alone on the last device; a V, there and back; one device with more
+      // stages than others.
       for (const auto& stages :
            std::vector<std::vector<PipelineSpec::Stage>>{{{0, 5}, {1, 1}, {2, 3}},
                                                          {{2, 0}, {0, 2}, {1, 2}, {2, 2}},

@@ -1,4 +1,4 @@
-// Jobs of all kinds, small, from a seed.
+// Draws small jobs of all kinds from a seed.
 #pragma once
 
 #include <random>

@@ -1,4 +1,4 @@
-// What holds of every Plan, on jobs of all kinds.
+// Properties of every Plan, checked on jobs of all kinds.
 #include "tests/compile/random_jobs.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_P(RandomJob, PassesTheVerifiers) {
   EXPECT_NO_THROW(check_fits(compiled_.plan, compiled_.plan.peak()));
 }
 
-// State lies at one place in all Programs, aligned for vectors, and nothing else ever lies there.
+// State has the same offset in all Programs, aligned for vectors, and shares it with nothing.
 TEST_P(RandomJob, StateStaysWhereItIs) {
   std::map<std::string, Bytes> places;
   Bytes end{};
@@ -71,7 +71,7 @@ TEST_P(RandomJob, CompilesTheSameAgain) { EXPECT_TRUE(compile(job_).plan == comp
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomJob, ::testing::Range(0U, 40U));
 
-// Damaged bytes are refused, or are a Plan that can be sent on: no crash, and no index out of range.
+// Damaged bytes are refused, or give a Plan that can be sent on, without a crash or an index out of range.
 TEST(DamagedPlan, IsRefusedOrHarmless) {
   Job job = random_job(0);
   job.model.layers = 1;
@@ -91,7 +91,7 @@ TEST(DamagedPlan, IsRefusedOrHarmless) {
       const Plan plan = plan_from_bytes(bad, "host:1");
       for (const Program& p : plan.roles[0].programs) {
         print(p);
-        fault(p);  // may find something, may not crash
+        fault(p);  // may find a fault, but must not crash
       }
       plan_from_bytes(to_bytes(plan), "again");
     } catch (const Error& e) {

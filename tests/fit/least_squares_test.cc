@@ -1,4 +1,4 @@
-// Numbers that made measurements are found again in them.
+// Fits find the numbers again with which measurements were made up.
 #include "runtime/fit/least_squares.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<double> kSizes{1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 1e5};
 
-// Latency + size / (ceiling x size / (size + half)).
+// The made-up model: latency + size / (ceiling x size / (size + half)).
 double time_of(std::span<const double> v, double size) { return v[0] + (size + v[2]) / v[1]; }
 
 const std::vector<Unknown> kUnknowns{
@@ -59,10 +59,10 @@ TEST(LeastSquares, WithoutMeasurementsItIsAsExpected) {
   for (std::size_t i = 0; i < kUnknowns.size(); ++i) EXPECT_EQ(f.values[i], kUnknowns[i].expected);
 }
 
-// Each residual 0 is at its own point: the minimum weighs them and what is expected, in closed form.
+// The residuals are 0 at different points; the minimum weighs them and the priors, in closed form.
 TEST(LeastSquares, TheMinimumOfSquaresAndBeliefs) {
   const std::vector<Unknown> unknowns{{"x", 1, 2, -100, 100}};
-  // Small residuals are squared: r = (x - 1.02) and what is expected weighs scale^2 / deviation^2.
+  // Small residuals are squared: r = (x - 1.02), and the prior has the weight scale^2 / deviation^2.
   const auto residuals = [](std::span<const double> v) { return std::vector<double>{(v[0] - 1.02) / 100}; };
   const double weight = 0.04 * 0.04 / 4, measured = 1e-4;
   EXPECT_NEAR(least_squares(unknowns, residuals).values[0],

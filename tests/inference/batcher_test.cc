@@ -1,5 +1,5 @@
-// Continuous batching beside a machine that knows only what passes have put into its pages: what a sequence
-// grows by must be what it grows by alone.
+// Continuous batching on a model machine that knows only the content of its pages. A sequence must get the
+// same tokens as it gets alone.
 #include "runtime/inference/batcher.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// "Draws" a hash of all that a sequence has so far.
+// The next "drawn" token: a hash of all tokens of the sequence so far.
 std::int32_t next_token(const std::vector<std::int32_t>& text, std::int32_t id) {
   std::uint64_t h = 1469598103934665603ULL + static_cast<std::uint64_t>(id);
   for (const std::int32_t t : text) h = (h ^ static_cast<std::uint64_t>(t + 1)) * 1099511628211ULL;
@@ -35,8 +35,8 @@ std::vector<std::int32_t> alone(const Prompt& prompt, const std::vector<std::int
   return grown;
 }
 
-// Each with a log probability of its own.
-std::vector<Grown> done(Batcher& batcher, const std::vector<std::int32_t>& drawn) {
+// Ends a pass; each token gets a log probability of its own.
+std::vector<SampledToken> done(Batcher& batcher, const std::vector<std::int32_t>& drawn) {
   std::vector<float> logp;
   for (const std::int32_t token : drawn) logp.push_back(-0.5F * static_cast<float>(token));
   return batcher.done(drawn, logp);
@@ -88,7 +88,7 @@ std::map<std::int32_t, std::vector<std::int32_t>> run(Batcher& batcher, Machine&
   std::set<std::int32_t> ended;
   while (const auto pass = batcher.next()) {
     EXPECT_FALSE(batcher.next()) << "a pass is under way";
-    for (const Grown& g : done(batcher, machine.run(*pass))) {
+    for (const SampledToken& g : done(batcher, machine.run(*pass))) {
       EXPECT_FALSE(ended.contains(g.id)) << g.id;
       grown[g.id].push_back(g.token);
       EXPECT_EQ(g.logp, -0.5F * static_cast<float>(g.token)) << g.id;
@@ -130,7 +130,7 @@ TEST(Batcher, SequencesGrowAsTheyDoAlone) {
   }
 }
 
-// Four sequences of 1, 2, 3 and 4 tokens on two slots: in six steps, not in 2 + 4.
+// Four sequences of 1, 2, 3 and 4 tokens on two slots take six steps, not 2 + 4.
 TEST(Batcher, ASlotIsTakenAgainAtOnce) {
   const GenerationShape shape{.groups = 1, .slots = 2, .chunk = 4, .context = 16, .page = 4, .pages = 8};
   Batcher batcher(shape);
@@ -143,12 +143,12 @@ TEST(Batcher, ASlotIsTakenAgainAtOnce) {
     growing.push_back(done(batcher, machine.run(*pass)).size());
   }
   EXPECT_EQ(machine.passes - decodes, 4) << "a chunk each";
-  // 2 + 3 + 4 + 5 tokens beyond the first of each, at most two a pass: 7 or more.
+  // There are 2 + 3 + 4 + 5 tokens beyond the first of each, and at most two in each pass: 7 passes or more.
   EXPECT_LE(decodes, 9);
 }
 
-// Passes of a generation, 'p' and 'd', of four slots that all grow, of which one after the other becomes
-// free.
+// The passes of a generation, 'p' (prefill) and 'd' (decode). All four slots grow, and one after the other
+// becomes free.
 std::string passes_with(double patience) {
   const GenerationShape shape{
       .groups = 1, .slots = 4, .prompts = 2, .chunk = 4, .context = 16, .page = 4, .pages = 16};
@@ -167,7 +167,7 @@ TEST(Batcher, PromptsOfOnePassAreTakenTogether) {
   EXPECT_EQ(passes_with(0).substr(0, 3), "pdp") << "two prompts a pass";
 }
 
-// What one of four slots loses in a pass of decode is a quarter of it.
+// An idle slot of four costs a quarter of a decode pass.
 TEST(Batcher, PromptsWaitForOthersWhileThatCostsLessThanTheirPass) {
   const auto prefills = [](double patience) { return std::ranges::count(passes_with(patience), 'p'); };
   EXPECT_EQ(prefills(0), 6) << "two with two prompts, then one with each that comes into a free slot";
@@ -219,23 +219,24 @@ TEST(Batcher, EndsWithTheEndOfTheText) {
     Batcher batcher(shape, ends);
     batcher.add({3, {1}, 10});
     ASSERT_TRUE(batcher.next());
-    EXPECT_THAT(done(batcher, {5}), ElementsAre(Grown{3, 5, false, -2.5F}));
+    EXPECT_THAT(done(batcher, {5}), ElementsAre(SampledToken{3, 5, false, -2.5F}));
     ASSERT_TRUE(batcher.next());
-    EXPECT_THAT(done(batcher, {end}), ElementsAre(Grown{3, end, true, -0.5F * static_cast<float>(end)}));
+    EXPECT_THAT(done(batcher, {end}),
+                ElementsAre(SampledToken{3, end, true, -0.5F * static_cast<float>(end)}));
     EXPECT_FALSE(batcher.next());
   }
 }
 
-// What no sequence waits for may be no token: rows where nobody is, and prompts that are not at their end.
+// Rows that no sequence waits for may have no token: empty slots, and prompts that are not at their end.
 TEST(Batcher, NoTokenIsAnErrorOfItsSequence) {
   Batcher batcher({.groups = 1, .slots = 2, .chunk = 2, .context = 8, .page = 4, .pages = 4});
   batcher.add({3, {1, 2, 1}, 4});
   ASSERT_TRUE(batcher.next());
   EXPECT_THAT(done(batcher, {kNoToken}), ElementsAre());
   ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(done(batcher, {5}), ElementsAre(Grown{3, 5, false, -2.5F}));
+  EXPECT_THAT(done(batcher, {5}), ElementsAre(SampledToken{3, 5, false, -2.5F}));
   ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(done(batcher, {6, kNoToken}), ElementsAre(Grown{3, 6, false, -3.0F}));
+  EXPECT_THAT(done(batcher, {6, kNoToken}), ElementsAre(SampledToken{3, 6, false, -3.0F}));
   ASSERT_TRUE(batcher.next());
   EXPECT_ERROR(done(batcher, {kNoToken, 6}), Code::kNotFinite, "prompt 3",
                "the logits of its token 3 are not finite, after a pass of decode");

@@ -23,7 +23,7 @@ TEST(AxisList, IsChangedAsAVectorIs) {
   EXPECT_TRUE(AxisList{}.empty());
 }
 
-// What was taken out at the end is no part of it any more.
+// Elements removed from the end take no part in comparisons.
 TEST(AxisList, ComparesAsAVectorDoes) {
   AxisList shortened{1, 5};
   shortened.pop_back();

@@ -15,7 +15,7 @@ Program train(const Job& job) { return compile(job).plan.roles[0].program("train
 
 Bytes sum(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes(0)); }
 
-// When none ends before the last has begun, all buffers live at once, whatever the order has planned.
+// If no instruction ends before the last has begun, all buffers are live at once, whatever was planned.
 TEST(LiveBytes, ThePeakIsWhatLivedAtOnce) {
   const Program program = train(small_job(2, 2, {"sp"}));
   Bytes all{};
@@ -33,7 +33,7 @@ TEST(LiveBytes, ThePeakIsWhatLivedAtOnce) {
   EXPECT_EQ(live.peak().bytes, state);
 }
 
-// What is sent has its place until the next message; it lives until it is sent.
+// A buffer that is sent keeps its place until the next message, but is live only until it is sent.
 TEST(LiveBytes, ABufferDiesWithItsLastUse) {
   Job job = small_job("pp:2 gpipe");
   job.training.micro_batches = 4;

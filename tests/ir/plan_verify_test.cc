@@ -29,7 +29,7 @@ class PlanFaults : public ::testing::Test {
     return "";
   }
   Program& train(std::size_t role) { return plan_.roles[role].programs[plan_.program_index("train")]; }
-  // The n-th message of the kind.
+  // The instruction of the n-th message of a kind.
   std::size_t message(std::size_t role, instr::CollectiveKind kind, int n) {
     const auto& instrs = train(role).instrs;
     for (std::size_t i = 0; i < instrs.size(); ++i)
@@ -61,7 +61,7 @@ TEST_F(PlanFaults, AMessageOfAnotherSize) {
   EXPECT_THAT(fault(), HasSubstr("expects another message"));
 }
 
-// Stage 0 would wait for a gradient before it sends what the gradient is of.
+// Stage 0 would wait for the gradient of an activation before it sends that activation.
 TEST_F(PlanFaults, AReceiveThatIsWaitedForTooEarly) {
   Program& p = train(0);
   const std::size_t send = message(0, instr::CollectiveKind::kSend, 0),

@@ -29,7 +29,7 @@ class ProgramFaults : public ::testing::Test {
     ADD_FAILURE() << origin;
     return 0;
   }
-  // Numbers the streams anew, so that only what else is wrong remains.
+  // Numbers the streams anew, so that only the planted fault remains.
   void renumber() {
     std::array<std::int32_t, kStreams> issued{};
     for (Instr& i : program_.instrs) i.seq = ++issued[static_cast<std::size_t>(i.stream)];
@@ -38,7 +38,7 @@ class ProgramFaults : public ::testing::Test {
 
 TEST_F(ProgramFaults, TheCompilersIsValid) { EXPECT_EQ(fault(program_), ""); }
 
-// There are no idle waits: without any one of them two instructions race.
+// Every wait is needed: without any one of them two instructions race.
 TEST_F(ProgramFaults, EveryWaitIsNeeded) {
   int waits = 0;
   for (Instr& instr : program_.instrs)
@@ -119,20 +119,20 @@ TEST_F(ProgramFaults, StreamOutOfOrder) {
   EXPECT_THAT(fault(program_), HasSubstr("not in its stream's order"));
 }
 
-// Two instructions change places and the streams are numbered anew: all is in order, but one now reads what
-// is not written yet.
+// Two instructions change places and the streams are numbered anew. The only fault is that one reads a buffer
+// that is not written yet.
 TEST_F(ProgramFaults, ReadBeforeItIsWritten) {
   const std::size_t core = instr_of("layers.0.attention.core"),
                     out = instr_of("layers.0.attention.wo.product");
   std::swap(program_.instrs[core], program_.instrs[out]);
   renumber();
   for (Instr& i : program_.instrs)
-    for (const Use& use : uses(i)) {  // lives that fit the new order
+    for (const Use& use : uses(i)) {  // live ranges for the new order
       Buffer& b = program_.buffers[use.operand.buffer.index()];
       b.first = std::min(b.first, static_cast<std::int32_t>(std::min(core, out)));
       b.last = std::max(b.last, static_cast<std::int32_t>(std::max(core, out)));
     }
-  // Apart, so that nothing overlaps.
+  // Every buffer gets addresses of its own, so that nothing overlaps.
   Bytes end{};
   for (Buffer& b : program_.buffers) b.offset = end, end += b.bytes;
   program_.peak[0] = end;

@@ -7,8 +7,8 @@
 namespace hyperrun {
 namespace {
 
-// In positions, as Llama 3.1's authors write it: what is longer than the shortest of the slow ones is slowed
-// down, what is shorter than the longest of the fast ones stays.
+// The rule of Llama 3.1's authors, by wavelength in positions: waves longer than `slow` are slowed down,
+// waves shorter than `fast` stay unchanged.
 TEST(RopeFrequencies, OfLlama31ByWavelengths) {
   const RopeScaling scaling{8, 1, 4, 8192};
   const double slow = 8192 / 1.0, fast = 8192 / 4.0;

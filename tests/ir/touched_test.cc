@@ -1,4 +1,4 @@
-// How many bytes of its operands an instruction goes through, counted by hand.
+// The bytes of its operands that an instruction touches, compared with counts by hand.
 #include "runtime/ir/touched.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Touched, RowsOfExpertsWithoutTheRoomThatStaysEmpty) {
   EXPECT_EQ(written_of(i, 0), 10 * 8 * 2);
 }
 
-// Three rows lie with three experts at most.
+// Three rows belong to at most three experts.
 TEST(Touched, MatricesOfExpertsThatHaveRows) {
   Instr i;
   i.op = instr::GroupedGemm{.groups = 8, .n = 4, .k = 4, .rows = 3};
@@ -71,7 +71,7 @@ TEST(Touched, RowsOfATableThatAreLookedUp) {
   EXPECT_EQ(written_of(i, 0), 1000 * 8 * 4) << "all of it becomes zero first";
 }
 
-// Sequences have 96 tokens in the pages of 128 positions, and 4 more come.
+// Sequences have 96 tokens in pages of 128 positions, and get 4 more.
 TEST(Touched, WhatIsInThePagesOfACache) {
   Instr i;
   i.op = instr::CachedAttention{.batch = 2,

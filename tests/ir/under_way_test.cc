@@ -1,4 +1,4 @@
-// Communication under way by kind, against a count of moments.
+// Communication by kind, compared with a count of single moments.
 #include "runtime/ir/under_way.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(UnderWay, IsCountedByKindAndByWhatIsComputedBesideIt) {
     Program program;
     program.mesh.axes = {{"dp", 2}, {"ep", 2}};
     std::vector<Span> spans;
-    std::vector<std::size_t> kind_of;  // 2: of none that is asked for; 3: computes
+    std::vector<std::size_t> kind_of;  // 2: a kind that is not measured; 3: computes
     const auto add = [&](StreamKind stream, std::size_t kind, Span span) {
       Instr instr;
       instr.stream = stream;

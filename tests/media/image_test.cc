@@ -24,7 +24,7 @@ std::vector<float> pixel(const Image& image, std::int32_t x, std::int32_t y) {
   return {image.rgb[at], image.rgb[plane + at], image.rgb[2 * plane + at]};
 }
 
-// Within the rounding of a few float operations on values up to 2.
+// Matches a colour within the rounding of a few float operations on values up to 2.
 auto is_colour(float red, float green, float blue) {
   constexpr float kRounding = 1e-6F;
   return ElementsAre(::testing::FloatNear(red, kRounding), ::testing::FloatNear(green, kRounding),
@@ -64,7 +64,7 @@ TEST(Png, Palette) {
   EXPECT_THAT(pixel(image, 3, 0), is_colour(of_byte(10), of_byte(20), of_byte(30)));
 }
 
-// All of the 16 bits count: 0x1234 is no 8-bit value.
+// All 16 bits count: 0x1234 is no 8-bit value.
 TEST(Png, SixteenBits) {
   PngPicture picture{1, 1, 16, PNG_COLOR_TYPE_RGB};
   picture.rows = {{0x12, 0x34, 0xff, 0xff, 0x00, 0x01}};
@@ -93,7 +93,7 @@ TEST(Png, OpacityMixesWithWhite) {
   const Image image = decode(picture);
   EXPECT_THAT(pixel(image, 0, 0), is_colour(1, 1, 1));
   EXPECT_THAT(pixel(image, 1, 0), is_colour(-1, of_byte(100), of_byte(200)));
-  // A fifth of the colour, four fifths of white: bytes 204, 224, 244.
+  // A fifth of the colour and four fifths of white give bytes 204, 224, 244.
   EXPECT_THAT(pixel(image, 2, 0), is_colour(of_byte(204), of_byte(224), of_byte(244)));
 }
 
@@ -110,7 +110,7 @@ TEST(Png, SizeIsReadFromTheHead) {
   EXPECT_EQ(size.height, 30);
 }
 
-// Wherever it ends, a part of a picture is refused, and by its place.
+// A truncated picture is refused with its place, wherever it ends.
 TEST(Png, EveryTruncationIsRefused) {
   const std::string bytes = png_of(ramp(16, 16));
   for (std::size_t length = 0; length < bytes.size(); ++length)
@@ -152,7 +152,7 @@ TEST(Png, TooLargeIsRefusedByItsHead) {
   EXPECT_THAT(error_of([&] { decode_png(png_of(wide), "wide.png"); }).legal(), HasSubstr("4096 x 4096"));
 }
 
-// A 4 x 6 picture in patches of 2 x 2: six of them, each red, green, blue, each of these row by row.
+// A 4 x 6 picture has six patches of 2 x 2. Each is red, green, blue, and each of these row by row.
 TEST(Patches, LieInTheOrderOfAConvolutionsWeights) {
   const Image image = decode(ramp(4, 6));
   const std::vector<float> all = patches(image, 2, "p.png");

@@ -14,7 +14,8 @@
 namespace hyperrun {
 namespace {
 
-// A picture of 32 x 16 and 3000 samples at 8 kHz: a sample of both, one of each, and one of text alone.
+// The manifest has a sample with a picture of 32 x 16 and a sound of 3000 samples at 8 kHz, one with each of
+// them, and one of text alone.
 class Load : public ::testing::Test {
  protected:
   Load() {

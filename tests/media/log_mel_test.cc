@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-// From the definition, in double, without an FFT: windows cut out of a sound that is mirrored as a whole, a
-// sum for each frequency, triangles by what they are at each frequency.
+// Log-mel frames from the definition, in double and without an FFT. Windows are cut out of the mirrored
+// sound, and each frequency is a sum. Triangles are evaluated at each frequency.
 class Direct {
  public:
   Direct(const std::vector<float>& samples, int bins) : bins_(bins) {
@@ -72,10 +72,10 @@ void expect_near(const std::vector<float>& mel, const std::vector<double>& direc
   EXPECT_LT(worst, most);
 }
 
-// The clamp is at 1e-4 of the largest amplitude. There the round-off of a float FFT, 2^-24 of the largest in
-// each of some eight passes (random: three times one), is 1.8e-3 of an amplitude at the most, and as a rule a
-// tenth of it, as the largest is in few frequencies: 1.6e-4 of log10 of the power, a quarter of that in the
-// result.
+// The allowed round-off. The clamp is at 1e-4 of the largest amplitude. The round-off of a float FFT is 2^-24
+// of the largest amplitude in each of some eight passes (random: three times one). At the clamp that is at
+// most 1.8e-3 of an amplitude, and usually a tenth of it, because few frequencies have the largest. This
+// makes 1.6e-4 of log10 of the power, and a quarter of that in the result.
 constexpr double kRoundOff = 1e-4;
 
 class LogMel : public ::testing::TestWithParam<int> {};
@@ -85,7 +85,7 @@ TEST_P(LogMel, OfARisingToneIsThatOfTheDefinition) {
   expect_near(log_mel(samples, GetParam()), Direct(samples, GetParam()).values, kRoundOff);
 }
 
-// Noise has no quiet bins, so round-off is that of the values: 2e-6 is 16 steps of a float near 1.
+// Noise has no quiet bins, so the only round-off is that of the values: 2e-6 is 16 steps of a float near 1.
 TEST_P(LogMel, OfNoiseIsThatOfTheDefinition) {
   std::mt19937 random(5);
   std::vector<float> samples(3333);
@@ -95,8 +95,8 @@ TEST_P(LogMel, OfNoiseIsThatOfTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Bins, LogMel, ::testing::Values(1, 40, 80, 128));
 
-// By torch.stft and torchaudio's melscale_fbanks (norm and mel_scale "slaney"): log_mel_reference.py prints
-// them.
+// The expected values are those of torch.stft and torchaudio's melscale_fbanks (norm and mel_scale "slaney");
+// log_mel_reference.py prints them.
 TEST(LogMelReference, IsThatOfTorch) {
   const std::vector<float> mel = log_mel(rising_tone(16000), 80);
   ASSERT_EQ(mel.size(), 100u * 80);
@@ -114,7 +114,7 @@ TEST(LogMelReference, IsThatOfTorch) {
     EXPECT_NEAR(mel[v.frame * 80 + v.bin], v.value, kRoundOff) << v.frame << " " << v.bin;
 }
 
-// From the documentation of librosa's hz_to_mel and mel_to_hz.
+// The expected values are from the documentation of librosa's hz_to_mel and mel_to_hz.
 TEST(MelScale, IsSlaneys) {
   EXPECT_NEAR(mel_of_hertz(60), 0.9, 1e-12);
   EXPECT_NEAR(mel_of_hertz(110), 1.65, 1e-12);
@@ -128,7 +128,7 @@ TEST(MelScale, IsSlaneys) {
 TEST(MelFilters, AreTrianglesOfAreaOne) {
   const std::vector<float> filters = mel_filters(40);
   ASSERT_EQ(filters.size(), 40u * kMelFrequencies);
-  // Summed at steps of 40 Hz; good to some per cent where a triangle is several steps wide.
+  // The area is summed at steps of 40 Hz, good to some per cent for triangles of several steps.
   for (std::size_t b = 20; b < 40; ++b) {
     double area = 0;
     for (std::size_t f = 0; f < kMelFrequencies; ++f) area += 40.0 * filters[b * kMelFrequencies + f];

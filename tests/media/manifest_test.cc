@@ -22,7 +22,7 @@ constexpr const char* kCat =
 
 std::vector<MediaSample> parse(const std::string& content) { return parse_manifest(content, "m.jsonl"); }
 
-// A line that is complete but for `more`, which may repeat or replace nothing.
+// A complete line, with `more` appended.
 std::string line_with(const std::string& more) {
   return R"({"id": "a", "text": "t", "category": "c", "split": "train")" + more + "}";
 }
@@ -106,7 +106,7 @@ TEST(Manifest, WithoutASampleIsRefused) {
   EXPECT_ERROR(read_manifest("/"), Code::kBadCorpus, "/", "regular");
 }
 
-// A number of the specification of XXH3: 64 bits of nothing, seed 0.
+// The specification of XXH3 gives this number for no bytes and seed 0.
 TEST(Hash, IsXxh3) { EXPECT_EQ(xxh3(""), "2d06800538d394c2"); }
 
 TEST(Files, AreComparedWithTheirHashes) {

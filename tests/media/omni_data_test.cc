@@ -1,4 +1,4 @@
-// tools/omni_data, as far as it goes without a network: its tables and what it says that it would do.
+// Tests of tools/omni_data without a network: its tables, and its dry runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ Said omni_data(const std::string& words) {
   return said;
 }
 
-// The lines of a table, without what explains it.
+// The lines of a table, without comments.
 std::vector<std::string> table(const std::string& name) {
   std::vector<std::string> lines;
   std::istringstream in(content(kTools + "omni_" + name + ".txt"));

@@ -1,4 +1,4 @@
-// Pictures whose every value is known, written by libpng.
+// Pictures with known values, written by libpng.
 #pragma once
 
 #include <png.h>
@@ -12,8 +12,8 @@
 
 namespace hyperrun {
 
-// What goes into a PNG. `rows` are packed as PNG has them: samples of 16 bits big-endian, less than 8 bits
-// from the left.
+// The content of a PNG. `rows` are packed in PNG's order: samples of 16 bits are big-endian, samples of less
+// than 8 bits start from the left.
 struct PngPicture {
   std::uint32_t width = 0, height = 0;
   int depth = 8, colour = PNG_COLOR_TYPE_RGB;
@@ -21,7 +21,7 @@ struct PngPicture {
   std::vector<std::vector<std::uint8_t>> rows;
   std::vector<png_color> palette;
   std::vector<std::uint8_t> palette_opacity;
-  int transparent_grey = -1;  // the grey value that is transparent, where there is one
+  int transparent_grey = -1;  // the grey value that is transparent; -1: none
 };
 
 inline std::string png_of(const PngPicture& picture) {
@@ -56,7 +56,7 @@ inline std::string png_of(const PngPicture& picture) {
   return bytes;
 }
 
-// width x height of colour, value (x + 2 y + 5 c + 11) modulo 256 at column x, row y, channel c.
+// A picture of width x height with value (x + 2 y + 5 c + 11) modulo 256 at column x, row y, channel c.
 inline PngPicture ramp(std::uint32_t width, std::uint32_t height) {
   PngPicture p{width, height};
   for (std::uint32_t y = 0; y < height; ++y) {

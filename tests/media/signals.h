@@ -1,4 +1,4 @@
-// Sounds whose every sample is known.
+// Sounds with known samples.
 #pragma once
 
 #include <cmath>

@@ -14,8 +14,8 @@
 namespace hyperrun {
 namespace {
 
-// A WAV byte by byte, as RIFF says it: format 1 is PCM, 3 is float. Each number of `samples` is one
-// channel's.
+// A WAV, byte by byte in RIFF's form: format 1 is PCM, 3 is float. Each number of `samples` belongs to one
+// channel.
 std::string wav_of(int format, int bits, int channels, std::int32_t rate, const std::string& samples) {
   const auto put = [](std::int64_t value, int bytes) {
     std::string text;
@@ -29,7 +29,7 @@ std::string wav_of(int format, int bits, int channels, std::int32_t rate, const 
   return "RIFF" + put(4 + std::ssize(chunks), 4) + "WAVE" + chunks;
 }
 
-// One sample of PCM for a value in [-1, 1): of 8 bits unsigned, else signed and little-endian.
+// The bytes of a PCM sample for a value in [-1, 1): unsigned with 8 bits, else signed and little-endian.
 std::string pcm(double value, int bits) {
   auto level = static_cast<std::int64_t>(std::lround(value * std::ldexp(1.0, bits - 1)));
   if (bits == 8) level += 128;
@@ -47,7 +47,7 @@ std::string sine_wav(int bits, int channels, std::int32_t rate, std::size_t coun
 
 class Wav : public ::testing::TestWithParam<int> {};
 
-// As near as the levels of so many bits allow: half a step.
+// The decoded sine is within half a step of the levels.
 TEST_P(Wav, SineOfSoManyBits) {
   constexpr std::int32_t kRate = 16000;
   const Sound sound = decode_wav(sine_wav(GetParam(), 1, kRate, 1000), "s.wav");
@@ -120,7 +120,7 @@ TEST(Sound, DamageIsAnErrorNeverACrash) {
   std::mt19937 random(3);
   for (int i = 0; i < 5000; ++i) {
     std::string damaged = bytes;
-    // Mostly the head: the samples themselves may be anything.
+    // Damage is mostly in the head, because the samples may be anything.
     for (int k = 0; k < 1 + i % 4; ++k) damaged[random() % 64] = static_cast<char>(random());
     try {
       const Sound sound = decode_wav(damaged, "s.wav");

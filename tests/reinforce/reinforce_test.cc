@@ -42,7 +42,7 @@ std::vector<Task> sums() {
 TEST(Tasks, AreHeldBackByTheirPrompt) {
   const TaskSplit split = split_tasks(sums(), 10, "t");
   EXPECT_EQ(split.train.size() + split.held_back.size(), 900U);
-  // Of 900 independent draws with 1 in 10: within five standard deviations.
+  // 900 independent draws with probability 1 in 10, within five standard deviations.
   EXPECT_NEAR(static_cast<double>(split.held_back.size()), 90, 5 * std::sqrt(900 * 0.1 * 0.9));
   std::vector<Task> more = sums();
   more.insert(more.begin(), {"new", "1"});
@@ -83,7 +83,7 @@ TEST(Reward, IsOneForTheAnswer) {
 }
 
 TEST(Advantages, AreThoseOfEachGroup) {
-  // Mean 0.5, deviation 0.5; then all alike; then mean 1/3, deviation sqrt(2)/3.
+  // The groups have mean 0.5 and deviation 0.5; equal rewards; mean 1/3 and deviation sqrt(2)/3.
   EXPECT_EQ(advantages({1, 0}, 2), (std::vector<float>{1, -1}));
   EXPECT_EQ(advantages({0.3, 0.3, 0.3}, 3), (std::vector<float>{0, 0, 0}));
   const auto a = advantages({1, 0, 0, 0, 0, 1}, 3);
@@ -103,7 +103,7 @@ TEST(Experience, PredictsTheTokensOfTheCompletion) {
   EXPECT_EQ(s.weight, (std::vector<float>{0, third, third, third, 0.5F, 0, 0, 0}));
   EXPECT_EQ(s.advantage, (std::vector<float>{0, 2, 2, 2, -3, 0, 0, 0}));
   EXPECT_EQ(s.behaviour, (std::vector<float>{0, -0.1F, -0.2F, -0.3F, -0.4F, 0, 0, 0}));
-  EXPECT_EQ(s.reference, s.behaviour);  // no other is known
+  EXPECT_EQ(s.reference, s.behaviour);  // without scores of a reference
   std::vector<float> scores(8);
   std::iota(scores.begin(), scores.end(), 1.0F);
   EXPECT_EQ(experience_of(two, 4, {2, -3}, scores).reference, scores);

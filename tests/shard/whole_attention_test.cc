@@ -14,7 +14,7 @@
 #include "runtime/compile/place.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/output_arrays.h"
-#include "runtime/ir/instr_words.h"
+#include "runtime/ir/describe_instr.h"
 #include "runtime/shard/propagate.h"
 #include "runtime/spec/plan_io.h"
 #include "tests/support/interpreter.h"
@@ -254,8 +254,8 @@ TEST(Rings, MayDifferBetweenSequences) {
 
 TEST(AttentionText, SaysWhatHasNoMask) {
   const Mesh mesh{{{"a", 1}}};
-  EXPECT_EQ(words_of(instr::Attention{.batch = 2}, mesh), "Attention batch=2");
-  EXPECT_EQ(words_of(instr::Attention{.batch = 2, .causal = false}, mesh), "Attention batch=2 causal=no");
+  EXPECT_EQ(describe(instr::Attention{.batch = 2}, mesh), "Attention batch=2");
+  EXPECT_EQ(describe(instr::Attention{.batch = 2, .causal = false}, mesh), "Attention batch=2 causal=no");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The references for users are complete: every field of the schema and every code is in them.
+// The reference pages for users are complete: they have every field of the schema and every code.
 #include <gmock/gmock.h>
 
 #include "proto/job.pb.h"

@@ -1,5 +1,5 @@
-// The table of bad jobs: each change to a good one, and the code, place and words that must come back.
-// The full messages are compared with golden/job_errors.txt.
+// A table of bad jobs: a change to a good one, with the code, place and words of the expected error. The full
+// messages are compared with golden/job_errors.txt.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -249,7 +249,7 @@ const Bad kBad[] = {
      "with another policy", "leave tier out"},
 };
 
-// What reading the text throws.
+// The error that reading the text throws.
 JobError error_of(const std::string& text) {
   try {
     parse_job(text, "job.textproto");
@@ -316,7 +316,7 @@ TEST(JobErrors, PairsAreOfTwoMicroBatches) {
   EXPECT_THAT(error.legal(), HasSubstr("2 or more"));
 }
 
-// Behind it a block stays open, and what follows seems to be in it.
+// Behind the missing quote a block stays open, and the rest of the text seems to be in it.
 TEST(JobErrors, ATextWithoutItsClosingQuoteIsOneError) {
   JobError error = error_of(with("data { corpus: \"/c.txt\" }", "data { corpus: \"/c.txt }"));
   ASSERT_EQ(error.all().size(), 1u) << error.what();

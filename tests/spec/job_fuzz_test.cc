@@ -1,4 +1,4 @@
-// Whatever the bytes: a job or an Error with a place, never anything else, and nothing on standard error.
+// Any bytes give a job or an Error with a place, never anything else, and nothing on standard error.
 #include <random>
 
 #include "runtime/spec/job_reader.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kRounds = 3000;
 
-// Changes a few bytes: replaced, removed, doubled, or a piece of the text put elsewhere.
+// Changes a few bytes: replaces, removes or doubles some, or moves a piece of the text.
 std::string mutate(std::string text, std::mt19937& random) {
   auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
   for (std::size_t changes = below(4) + 1; changes > 0 && !text.empty(); --changes) {

@@ -1,4 +1,4 @@
-// Jobs of several programs: what each is alone, and what is refused.
+// Jobs of several programs: the job of each program alone, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(JobPrograms, AreJobsOfTheirOwn) {
   EXPECT_EQ(actor.run.generate.temperature, 0.7);
   EXPECT_TRUE(actor.training.recompute.empty());
   EXPECT_EQ(learner.training, job.training);
-  EXPECT_EQ(learner.parallel.pipeline.stages.size(), 2U);  // filled in as of a job of one program
+  EXPECT_EQ(learner.parallel.pipeline.stages.size(), 2U);  // filled in like in a job of one program
   EXPECT_EQ(before.training.batch, 16);
   EXPECT_EQ(ranks_of(*find_program(job, kTrains)), (std::vector<int>{2, 3}));
   EXPECT_EQ(find_program(job, "nothing"), nullptr);

@@ -1,4 +1,4 @@
-// What a job reads to: values, defaults, places.
+// Reading a job gives its values, defaults and places.
 #include "runtime/spec/job_check.h"
 #include "runtime/spec/job_reader.h"
 #include "tests/spec/job_texts.h"

@@ -1,4 +1,4 @@
-// The fields that a command asks for: who starts nothing wants no data, no steps and no learning rate.
+// The fields that a command requires: one that starts nothing needs no data, no steps and no learning rate.
 #include <gmock/gmock.h>
 
 #include "runtime/spec/job_reader.h"
@@ -38,7 +38,7 @@ TEST(JobUse, WhoRunsAsksForAllAndSaysWhat) {
     }
 }
 
-// A rate that is left open contradicts nothing: the other fields of the schedule are legal without it.
+// A missing learning rate contradicts nothing: the other fields of the schedule are legal without it.
 TEST(JobUse, TheRestOfTheScheduleMayBeThere) {
   std::string text(kLeast);
   text.replace(text.find("batch: 8"), 8, "batch: 8 min_lr: 1e-4 warmup_steps: 10");
@@ -47,14 +47,14 @@ TEST(JobUse, TheRestOfTheScheduleMayBeThere) {
   EXPECT_THROW(read(text + "data {}", JobUse::kAsItIs), JobError);
 }
 
-// A rate that is added later has the tenth of itself as its least, as if it had been there before.
+// A learning rate that is added later gives min_lr its default, a tenth, as if it had been there before.
 TEST(JobUse, TheLeastRateStaysOpenWithTheRate) {
   std::string text = to_textproto(read(kLeast, JobUse::kToBeForeseen));
   text.insert(text.find("  batch: 8"), "  lr: 1e-3 steps: 1 ");
   EXPECT_DOUBLE_EQ(read(text + "data { corpus: \"/c.txt\" }", JobUse::kAsItIs).training.min_lr, 1e-4);
 }
 
-// A value that is written is checked, whoever reads it.
+// A value that is written is checked for every command.
 TEST(JobUse, WhatIsWrittenIsChecked) {
   std::string text(kLeast);
   text.replace(text.find("batch: 8"), 8, "batch: 8 steps: 0 lr: -1");

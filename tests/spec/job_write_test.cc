@@ -40,7 +40,7 @@ Job unusual_job() {
   return job;
 }
 
-// The blocks of a model that not every one has.
+// A job with the blocks that not every model has.
 Job unusual_model() {
   Job job = unusual_job();
   ModelSpec& m = job.model;
@@ -69,7 +69,7 @@ TEST(JobWrite, ReadsBackTheSame) {
   gpt2.model.kv_heads = gpt2.model.heads;
   gpt2.model.hidden = gpt2.model.heads * gpt2.model.head_dim;
   gpt2.model.rope_theta = 10000;
-  gpt2.model.tied_head = false;  // which it is by default
+  gpt2.model.tied_head = false;  // the default of GPT-2 is true
   gpt2.model.positions = gpt2.model.sequence + 3;
   expect_round_trip(gpt2);
 }

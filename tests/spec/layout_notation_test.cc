@@ -1,4 +1,4 @@
-// MindSpore's notation of layouts: what is read, what is written, and what is refused.
+// Reading, writing and refusing MindSpore's notation of layouts.
 #include "runtime/spec/layout_notation.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST(LayoutNotation, SaysWhereItIsNotUnderstood) {
   }
 }
 
-// Made of the notation's own pieces, so that many come far.
+// The texts are made of the notation's own pieces, so that many get far.
 TEST(LayoutNotation, AnyTextIsReadOrRefused) {
   constexpr std::string_view kPieces[] = {"(",    ")",      ",", "'a'", "\"b\"", "None", "'None'",
                                           "'tp'", "Layout", "2", " ",   "'",     "\xff", "Layout((2),('a'))"};

@@ -1,4 +1,4 @@
-// Every row of the table of other words leads to something that a job may say.
+// Every row of the table of other words leads to legal text of a job.
 #include "runtime/spec/other_words.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ bool is_field(const Descriptor* block, std::string_view name) {
   return block->FindFieldByName(std::string(name)) != nullptr;
 }
 
-// The parser of protobuf takes the line for a part of the block.
+// True if protobuf's parser takes the line as a part of the block.
 bool is_line(const Descriptor* block, std::string_view line) {
   google::protobuf::DynamicMessageFactory factory;
   const std::unique_ptr<google::protobuf::Message> message(factory.GetPrototype(block)->New());

@@ -1,4 +1,4 @@
-// Profiles of supernodes: those that are built in, files of the user's, and what is wrong in them.
+// Profiles of supernodes: built-in ones, files of the user, and their errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,7 +184,7 @@ TEST(Profile, EveryGuessThatIsBuiltInHasARangeWithItsSource) {
       EXPECT_LT(f.low, f.high) << p.name << ": " << at.path;
       EXPECT_GT(f.range_source.size(), 10u) << p.name << ": " << at.path;
     }
-    std::size_t written = 0;  // the file itself, beside what was read of it
+    std::size_t written = 0;  // placeholders in the text of the file
     for (std::size_t at = p.text.find("\"placeholder\""); at != std::string_view::npos;
          at = p.text.find("\"placeholder\"", at + 1))
       ++written;
@@ -199,7 +199,7 @@ TEST(Profile, ItsFiguresAreListedUnderTheirPathsAndCanBeChanged) {
   EXPECT_EQ(figures.front().path, "device.cube_float32");
   EXPECT_EQ(figures.back().path, "levels[1].bandwidth");
   EXPECT_EQ(figures.back().name, "cluster.bandwidth");
-  EXPECT_EQ(figures.back().words(25e9), "25 GB/s");
+  EXPECT_EQ(figures.back().describe(25e9), "25 GB/s");
   Machine other = m;
   figures.back().in(other).value = 50e9;
   EXPECT_EQ(other.levels[1].bandwidth.value, 50e9);
@@ -237,7 +237,7 @@ TEST(Profile, MayBeAFileBesideTheJob) {
   put_file(folder / "mine.textproto", std::string(kDevice) + kLevels);
   const Job job = parse_job(job_with("devices: 1 profile: \"mine.textproto\""), folder / "job.textproto").job;
   EXPECT_EQ(machine_of(job.supernode).about, "a machine");
-  // As a device reads it, which knows nothing of the job's folder.
+  // A device reads the job without knowing its folder.
   EXPECT_EQ(parse_job(to_binary(job), "session").job.supernode, job.supernode);
 }
 

@@ -1,4 +1,4 @@
-// The Error that something throws.
+// Helpers for expected Errors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-// kInternal, and the test fails, if `f` throws none.
+// The Error that `f` throws. If it throws none, the test fails and the result is kInternal.
 template <class F>
 Error error_of(F f) {
   try {
@@ -21,7 +21,7 @@ Error error_of(F f) {
 
 }  // namespace hyperrun
 
-// `statement` throws an Error with this code, whose place and cause have these parts.
+// Expects `statement` to throw an Error with this code, whose place and cause have these parts.
 #define EXPECT_ERROR(statement, expected_code, place_part, cause_part)    \
   try {                                                                   \
     statement;                                                            \

@@ -1,4 +1,4 @@
-// What a verifier says.
+// Runs a verifier, and returns its message.
 #pragma once
 
 #include <exception>

@@ -1,5 +1,6 @@
 #include "tests/support/golden.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +12,7 @@
 namespace hyperrun::testing {
 namespace {
 
-// With its number.
+// The first line that differs, with its number.
 std::string first_difference(const std::string& expected, const std::string& actual) {
   std::istringstream a(expected), b(actual);
   std::string x, y;
@@ -19,8 +20,8 @@ std::string first_difference(const std::string& expected, const std::string& act
     const bool more_a = static_cast<bool>(std::getline(a, x)), more_b = static_cast<bool>(std::getline(b, y));
     if (!more_a && !more_b) return "nothing";
     if (more_a != more_b || x != y)
-      return "line " + std::to_string(line) + "\n  golden: " + (more_a ? x : "(end)") +
-             "\n  now:    " + (more_b ? y : "(end)");
+      return fmt::format("line {}\n  golden: {}\n  now:    {}", line, more_a ? x : "(end)",
+                         more_b ? y : "(end)");
   }
 }
 

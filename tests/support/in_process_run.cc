@@ -1,5 +1,7 @@
 #include "tests/support/in_process_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -126,7 +128,7 @@ class Run {
       const Parts& parts = all_parts(d, executor.run(program, {.requests = &pass->requests}));
       const auto drawn = whole_output_as<std::int32_t>(plan_, program, "token", parts);
       const auto logp = whole_output_as<float>(plan_, program, "logp", parts);
-      for (const Grown& g : batcher.done(drawn, logp)) {
+      for (const SampledToken& g : batcher.done(drawn, logp)) {
         if (d != 0) continue;
         result_.grown[g.id].push_back(g.token);
         result_.grown_logp[g.id].push_back(g.logp);
@@ -135,7 +137,7 @@ class Run {
     if (d == 0) result_.tokens = result_.grown[0];
   }
 
-  // As many passes as the samples take.
+  // Scores all samples, in as many passes as they take.
   void score(int d, Executor& executor) {
     const Samples all = options_.samples(0);
     const std::int64_t each = job_.training.batch / job_.training.micro_batches;
@@ -153,7 +155,7 @@ class Run {
     }
   }
 
-  // By device, the parts of arrays that it tells: of a pass, when all devices are through it.
+  // The parts of arrays that each device reports for a pass, once all devices have finished it.
   using Parts = std::vector<std::vector<OutputPart>>;
   const Parts& all_parts(int d, const InvocationResult& r) {
     std::unique_lock lock(outputs_);
@@ -171,11 +173,11 @@ class Run {
     for (std::size_t r = 0; r < plan_.roles.size(); ++r)
       for (const StateTensor& t : plan_.roles[r].state) {
         auto& known = t.cls == TensorClass::kWeight ? result_.weights : result_.moments;
-        auto& whole = known[t.name];  // of the first role that has it, and the same of the others
+        auto& whole = known[t.name];  // the value in the first role that has it; others must have the same
         if (whole.empty()) whole = assemble(t, r);
         for (int d = 0; d < devices(); ++d)
           if (plan_.role_of(d) == r && !holds(d, t, whole))
-            result_.strays.push_back(t.name + " of device " + std::to_string(d));
+            result_.strays.push_back(fmt::format("{} of device {}", t.name, d));
       }
   }
 
@@ -198,7 +200,7 @@ class Run {
     return part;
   }
 
-  // Whether the device's part is, bit for bit, that of the whole tensor.
+  // True if the device's part equals that of the whole tensor, bit for bit.
   bool holds(int d, const StateTensor& t, std::vector<float>& whole) {
     std::vector<std::byte> expected(static_cast<std::size_t>(t.bytes.value));
     copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()), expected.data(),
@@ -216,11 +218,11 @@ class Run {
   std::mutex outputs_;
   struct Pass {
     Parts parts;
-    int devices = 0;  // that have told theirs
+    int devices = 0;  // devices that have reported their parts
   };
   std::condition_variable all_have_told_;
-  std::deque<Pass> told_;               // by pass
-  std::vector<std::size_t> passes_of_;  // by device: how many it is through
+  std::deque<Pass> told_;               // reported parts, by pass
+  std::vector<std::size_t> passes_of_;  // by device: number of passes finished
   RunResult result_;
 };
 

@@ -12,7 +12,7 @@ namespace hyperrun::testing {
 
 using Ints = std::vector<std::int64_t>;
 
-// One node.
+// Evaluates one node.
 class Evaluation {
  public:
   Evaluation(Interpreter& state, const Node& node) : state_(state), graph_(state.graph_), node_(node) {}
@@ -36,7 +36,7 @@ class Evaluation {
   void operator()(const op::LoadRequests&) {}
   void operator()(const op::LoadSamples&) {}
   void operator()(const op::LoadVectors&) {}
-  // Of one slot.
+  // A port has one slot here.
   void operator()(const op::LoadPort&) { set(0, in(0)); }
   void operator()(const op::StorePort&) { set(0, in(0)); }
   void operator()(const op::InitNormal&) {
@@ -47,7 +47,7 @@ class Evaluation {
     if (v.empty()) v.assign(static_cast<std::size_t>(graph_.elements(node_.outputs[0])), op.value);
   }
 
-  // A sum over every index of every dimension that occurs, addressed by name.
+  // A product is a sum over all indices of all dimensions that occur, addressed by name.
   void operator()(const op::Matmul&) {
     std::set<DimId> all;
     for (TensorId t : {node_.inputs[0], node_.inputs[1], node_.outputs[0]})
@@ -109,9 +109,9 @@ class Evaluation {
     set(0, std::move(table));
   }
 
-  void operator()(const op::Accumulate&) { set(0, in(0)); }  // of one micro-batch
+  void operator()(const op::Accumulate&) { set(0, in(0)); }  // there is one micro-batch
 
-  // Rows of experts are kept dense: zero where a token has not chosen the expert.
+  // Rows of experts are dense here: zero where a token has not chosen the expert.
   static double probability(const op::Route& op, const Values& logits, std::size_t first, std::size_t experts,
                             std::size_t e) {
     if (op.sigmoid) return 1 / (1 + std::exp(-logits[first + e]));
@@ -143,7 +143,7 @@ class Evaluation {
     if (op.capacity > 0) drop(op, experts, gates, ids);
     set(0, std::move(gates)), set(1, std::move(ids)), set(2, std::move(load));
   }
-  // `order`: of each expert its score, negated.
+  // `order` has the negated score of each expert, and its number.
   static void leave_best_groups(const op::Route& op, std::vector<std::pair<double, std::size_t>>& order) {
     const std::size_t size = order.size() / static_cast<std::size_t>(op.groups);
     std::vector<std::pair<double, std::size_t>> groups;
@@ -159,7 +159,7 @@ class Evaluation {
       best.insert(groups[i].second);
     std::erase_if(order, [&](const auto& expert) { return !best.contains(expert.second / size); });
   }
-  // What an expert gets beyond its capacity has the number -1 - expert.
+  // Drops choices beyond an expert's capacity; their id becomes -1 - expert.
   void drop(const op::Route& op, std::size_t experts, Values& gates, Values& ids) const {
     const auto k = static_cast<std::size_t>(op.choices), group = static_cast<std::size_t>(op.group);
     HR_CHECK(shape(0)[1] % op.group == 0, node_.name);
@@ -170,7 +170,7 @@ class Evaluation {
     }
   }
   static std::size_t expert_of(double id) { return static_cast<std::size_t>(id < 0 ? -1 - id : id); }
-  // By differences: the routing of a token is a function of its logits, the experts being held.
+  // The gradient is computed by differences: with fixed experts, gates are a function of the token's logits.
   void operator()(const op::RouteGrad& op) {
     const Values &logits = in(0), &ids = in(1), &dgates = in(2);
     const auto experts = static_cast<std::size_t>(shape(0).back()),
@@ -232,7 +232,7 @@ class Evaluation {
     set(0, std::move(drows)), set(1, std::move(dgates));
   }
 
-  // Of row r of x, with the sums as input `sums`: 0 unless the norm is centered.
+  // The mean of row r of x, from the sums in input `sums`; 0 unless the norm is centered.
   double mean(bool centered, std::size_t sums, std::size_t r, std::size_t width) {
     return centered ? in(sums)[r] / static_cast<double>(width) : 0;
   }
@@ -296,7 +296,7 @@ class Evaluation {
     const double smooth = (cycles - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
     return (1 - smooth) * frequency / s.factor + smooth * frequency;
   }
-  // Kept as angles: only Rope reads it.
+  // The table has angles here, because only Rope reads it.
   void operator()(const op::RopeTable& op) {
     const Ints size = graph_.shape(node_.outputs[0]);
     Values& table = out(0);
@@ -327,7 +327,8 @@ class Evaluation {
     set(0, std::move(y));
   }
 
-  // Along the last dimension; elsewhere b has the same dimensions, or lacks some.
+  // The row of b beside `row` of a. Except for the last dimension, b has the same dimensions as a, or lacks
+  // some.
   std::size_t beside(TensorId a, std::size_t row, TensorId b) const {
     const std::vector<DimId>& dims = graph_[a].dims;
     std::size_t at = 0, stride = 1;
@@ -394,7 +395,7 @@ class Evaluation {
           for (std::int64_t s = 0; s < n.seq; ++s) f(b, s, h, g);
   }
 
-  // Probabilities of the first `keys` keys, for the query at s.
+  // The probabilities of the first `keys` keys, for the query at s.
   Values probabilities(const Heads& n, std::int64_t keys, std::int64_t b, std::int64_t s, std::int64_t h,
                        std::int64_t g) {
     const Values &q = in(0), &k = in(1);
@@ -426,7 +427,7 @@ class Evaluation {
     set(0, std::move(o));
     out(1);  // lse: not needed here, the backward pass computes the probabilities anew
   }
-  // ds_t = p_t (dp_t - sum_u p_u dp_u), with dp_t = do . v_t
+  // The gradient of a score is ds_t = p_t (dp_t - sum_u p_u dp_u), with dp_t = do . v_t.
   void operator()(const op::AttentionGrad& op) {
     const Heads n = heads();
     const Values &q = in(0), &k = in(1), &v = in(2), &d_o = in(5);
@@ -496,7 +497,7 @@ class Evaluation {
     set(1, std::move(dup));
   }
   void operator()(const op::Cast&) { set(0, in(0)); }
-  void operator()(const op::Add&) {  // what b lacks are the first dimensions of a
+  void operator()(const op::Add&) {  // b may lack the first dimensions of a
     Values sum = in(0);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += in(1)[i % in(1).size()];
     set(0, std::move(sum));

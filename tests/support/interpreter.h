@@ -1,6 +1,6 @@
-// Evaluates a Graph node by node in double precision, on one device: an independent reference for the
-// gradient rules, the shard pass and the kernels. Written for clarity alone, from the definitions of the
-// operators in graph.h; shares no code with the compiler or the kernels.
+// Evaluates a Graph node by node in double precision, on one device. It is an independent reference for the
+// gradient rules, the shard pass and the kernels: written for clarity from the definitions of the operators
+// in graph.h, without code of the compiler or the kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ class Interpreter {
  public:
   explicit Interpreter(const Graph& graph) : graph_(graph) {}
 
-  // Before run(): tensors that no node of the phases to come defines, or that an InitNormal would draw.
-  // Also what LoadBatch shall load ("ids", "targets"), as doubles.
+  // The value of a tensor. Before run(), callers set tensors that no node of the phases to come defines, or
+  // that an InitNormal would draw, and the results of LoadBatch ("ids", "targets") as doubles.
   Values& operator[](TensorId t) { return values_[storage_of(graph_, t).value]; }
   Values& operator[](const std::string& tensor_name);
 
   double lr = 0;
   std::int64_t step = 0;  // from 0, for the bias correction
 
-  // The nodes of one phase in order. Gradients and the loss are overwritten, not accumulated.
+  // Runs the nodes of one phase in order. Gradients and the loss are overwritten, not accumulated.
   void run(Phase phase);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace hyperrun::testing {
 
-// A Llama of about 0.1 million parameters with grouped queries on a mesh dp x tp; presets "dp", "tp" and
-// those given.
+// A job with a Llama of about 0.1 million parameters with grouped queries on a mesh dp x tp, with the presets
+// "dp", "tp" and `more_presets`.
 Job small_job(int dp, int tp, const std::vector<std::string>& more_presets = {});
 
 // The same on the mesh and under the presets that the words of `parallel` name: "dp:2 tp:4 sp zero1". An axis
@@ -24,7 +24,7 @@ void become_gpt2(Job& job);  // with a tied head and a table of more positions t
 // Changes the model's depth, and the pipeline's stages with it.
 void set_layers(Job& job, int layers);
 
-// Of such words a name for a parametrised test.
+// A name for a parametrised test, made of such words.
 std::string test_title(const std::string& parallel);
 
 }  // namespace hyperrun::testing

@@ -24,7 +24,7 @@ Vector rms_norm(const Vector& x, const float* weight) {
   return y;
 }
 
-// weight [rows, x.size()].
+// The product of `weight` [rows, x.size()] and x.
 Vector product(const float* weight, const Vector& x, std::size_t rows) {
   Vector y(rows);
   for (std::size_t r = 0; r < rows; ++r)
@@ -43,7 +43,7 @@ void add(Vector& x, const Vector& y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
-// What one layer remembers of the tokens so far.
+// The keys and values of one layer for the tokens so far.
 struct Cache {
   std::vector<Vector> keys, values;
 };

@@ -1,5 +1,5 @@
-// A model as llama2.c has it: the layout of its weights, its files, what it computes. Written after the
-// description of its format, with nothing of runtime/, for an importer to be compared with.
+// A model of llama2.c: the layout of its weights, its files, its forward pass. An importer is compared with
+// it. It is written from the description of the format, without code of runtime/.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Llama2cModel {
   std::int32_t dim = 16, hidden_dim = 40, n_layers = 2, n_heads = 4, n_kv_heads = 2, vocab_size = 66,
                seq_len = 16;
   bool shared_classifier = false;
-  // Each of all layers, one after the other.
+  // Each array has the weights of all layers, one after the other.
   std::vector<float> embedding, rms_att, wq, wk, wv, wo, rms_ffn, w1, w2, w3, rms_final, classifier;
 
   std::int32_t head_size() const { return dim / n_heads; }
@@ -23,7 +23,7 @@ struct Llama2cModel {
 
   std::string file(int version) const;  // 0 or 1
 
-  // In double: the logits after each token, [tokens][vocab_size].
+  // The logits after each token in double, [tokens][vocab_size].
   std::vector<std::vector<double>> forward(std::span<const std::int32_t> tokens) const;
 };
 

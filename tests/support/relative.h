@@ -1,4 +1,4 @@
-// How far two vectors are apart: the norm of the difference over the norm of the first.
+// The relative distance of two vectors: the norm of the difference over the norm of the first.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Which pages have memory behind them, as the kernel counts it.
+// Asks the kernel which pages have memory behind them.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ namespace hyperrun::testing {
 
 inline std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-// Of each page that [base, base + bytes) touches, in order, whether it is resident. Empty if the kernel does
+// For each page that [base, base + bytes) touches, in order, whether it is resident. Empty if the kernel does
 // not say.
 inline std::vector<bool> resident_pages(const std::byte* base, std::size_t bytes) {
   const std::size_t into_page = reinterpret_cast<std::uintptr_t>(base) % page_bytes();

@@ -1,4 +1,4 @@
-// Made-up samples for what scores texts or trains a policy on them.
+// Made-up samples for tests that score texts or train a policy.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace hyperrun::testing {
 
-// As many sequences as the job's step has, each of a prompt, an answer and padding, of other lengths; always
-// the same of a step. Advantages are a sequence's own, of either sign; behaviour and reference lie about the
-// log probability that a fresh model gives every token, so that ratios lie below, within and above the usual
-// bounds; weights add up to 1.
+// The samples of a step, always the same: as many sequences as the job's step has, each with a prompt, an
+// answer and padding of different lengths. Each sequence has its own advantage, of either sign. Behaviour and
+// reference are near the log probability that a fresh model gives every token, so that ratios are below,
+// within and above the usual bounds. Weights add up to 1.
 Samples made_up_samples(const Job& job, std::int64_t step);
 
-// The same to be scored: tokens and targets alone.
+// The same samples for scoring, with tokens and targets alone.
 Samples to_be_scored(const Samples& samples);
 
 }  // namespace hyperrun::testing

@@ -1,5 +1,5 @@
-// A sub-model on devices that are threads of the test: its Programs are run one by one, and between them its
-// state is read and written.
+// Runs a submodel on devices that are threads of the test. Its Programs are run one by one, and its state can
+// be read and written between them.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ namespace hyperrun::testing {
 
 class SubmodelDevices {
  public:
-  // "init" has run.
+  // Compiles the submodel and runs "init".
   explicit SubmodelDevices(const SubmodelSpec& spec);
 
   const Plan& plan() const { return plan_; }
 
   struct Result {
     std::map<std::string, double> scalars;
-    std::vector<float> logp;  // of "score", [sequences, tokens]
+    std::vector<float> logp;  // output of "score", [sequences, tokens]
   };
-  // `devices`: that run it; none: all.
+  // Runs a program on `devices`; empty: on all.
   Result run(const std::string& program, const Scalars& scalars, std::vector<int> devices = {});
 
-  // Whole tensors of the plan's state, as numbers.
+  // Reads or writes whole tensors of the plan's state.
   std::vector<float> read(const std::string& name);
   void write(const std::string& name, const std::vector<float>& values);  // on all devices
-  // One slot of a port.
+  // Reads or writes one slot of a port.
   std::vector<float> read_slot(const std::string& port, std::int64_t slot);
   void write_slot(const std::string& port, std::int64_t slot, const std::vector<float>& values);
 
   // The state of one class, by name.
   std::map<std::string, std::vector<float>> state(TensorClass cls);
 
-  // A sum of gradients as one device has it.
+  // One device's part of a sum of gradients.
   std::vector<float> sum(const std::string& gradient, int device = 0);
 
  private:

@@ -29,7 +29,7 @@ class TemporaryDirectory {
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Names in the directory, hidden ones too.
+  // The number of names in the directory, with hidden ones.
   int entries() const {
     int count = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path_)) ++count;
@@ -47,8 +47,8 @@ inline std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Plain writing, without the flush to the disk that makes write_file slow: for inputs of a test. A file of
-// the same name is removed first, as some file systems flush a file that is cut off and written anew.
+// Writes an input of a test, without the flush to the disk that makes write_file slow. A file of the same
+// name is removed first, because some file systems flush a file that is truncated and written anew.
 inline void put_file(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary) << content;

@@ -1,18 +1,18 @@
-// Formulas of losses over tokens, a row each, and of the update, in double precision.
+// Formulas of losses over tokens, one row for each, and of the update, in double precision.
 #pragma once
 
 #include "tests/support/interpreter.h"
 
 namespace hyperrun::testing {
 
-// Of each row of logits, times `scale`: exponentials of what lies below the greatest, that and their sum, and
-// the target's logit (0 where there is no target).
+// The softmax of rows of logits times `scale`: for each row exp(logit - most), the greatest logit `most`, the
+// sum of the exponentials, and the target's logit (0 where there is no target).
 struct SoftmaxRows {
   Values e, most, sum, target;
 };
 SoftmaxRows softmax_rows(const Values& logits, const Values& targets, double scale);
 
-// As the operator has them (runtime/ir/graph.h).
+// The inputs of op::CrossEntropyGrad (runtime/ir/graph.h).
 struct CrossEntropyRows {
   const Values &e, &own_max, &most, &sum, &targets;
 };
@@ -24,11 +24,11 @@ struct Moments {
 };
 Moments adamw(const op::AdamW& how, Moments before, const Values& gradient, double lr, double t);
 
-// docs/policy.md.
+// The inputs of a policy's loss (docs/policy.md).
 struct PolicyRows {
   const Values &logp, &targets, &weight, &advantage, &behaviour, &reference;
 };
 Values policy_sums(const PolicyRows& rows, double clip, double kl);      // loss, kl, clipped, ratio
-Values policy_gradient(const PolicyRows& rows, double clip, double kl);  // of the loss, by logp
+Values policy_gradient(const PolicyRows& rows, double clip, double kl);  // gradient of the loss by logp
 
 }  // namespace hyperrun::testing

@@ -1,4 +1,4 @@
-// Runs as CSV: what is read, what is refused.
+// Reading and refusing runs in CSV.
 #include "runtime/validate/published_run.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The machinery of validation: what is gone on from, what is summed up, what a fit finds.
+// Tests of validation: extrapolation of runs, summaries of errors, and fits.
 #include "runtime/validate/validation.h"
 
 #include <gmock/gmock.h>
@@ -28,9 +28,9 @@ PublishedRun small_run(std::int32_t tensor, std::int32_t data, std::int32_t pipe
   return r;
 }
 
-// What is gone on from is all there is, but for roundings and the pipeline's first and last micro-batches.
-// (Of models so small that the device only waits for its feeder, all stages take turns, and it may be off by
-// 2 %.)
+// The extrapolated step equals the whole one, except for rounding and the pipeline's first and last
+// micro-batches. (With models so small that the device only waits for its feeder, all stages take turns, and
+// it may be off by 2 %.)
 TEST(RunModel, GoesOnAsTheWholeStep) {
   const Machine machine = load_profile("a100_megatron", "");
   for (PublishedRun run : {small_run(2, 1, 1, 32), small_run(1, 2, 2, 32), small_run(1, 1, 4, 32)}) {
@@ -78,7 +78,7 @@ TEST(Validation, IsToldInThreeForms) {
   EXPECT_THAT(to_json(runs, load_profile("a100", "")), HasSubstr("\"simulated_ms\": 1.25"));
 }
 
-// Steps of a machine that is known find its numbers again.
+// A fit to steps of a known machine finds its figures again.
 TEST(MachineFit, FindsTheMachineThatWasMeasured) {
   const Machine expected = load_profile("a100_megatron", "");
   Machine truth = expected;

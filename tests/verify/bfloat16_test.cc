@@ -1,4 +1,4 @@
-// Layouts of training in bfloat16 beside one device.
+// Layouts of training in bfloat16, compared with one device.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -9,7 +9,8 @@
 namespace hyperrun::testing {
 namespace {
 
-// Pairwise: every schedule, ZeRO stage, policy of recomputation, and way to split a layer with every other.
+// The cases are pairwise: every schedule, ZeRO stage, policy of recomputation, and split of a layer with
+// every other.
 struct Rounded {
   const char* parallel;
   const char* recompute;

@@ -1,4 +1,4 @@
-// The losses that layouts are compared with where only their losses are known.
+// The losses of one device, with which layouts are compared if only their losses are known.
 #include "runtime/verify/one_device.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(LossesOfOneDevice, AreThoseOfTheJobHoweverItIsSpread) {
   EXPECT_LT(losses[2].loss, losses[0].loss) << "it learns";
 }
 
-// Little enough that a step that is missing, or a part of the batch, is seen.
+// The allowed difference is small enough to detect a missing step, or a missing part of the batch.
 TEST(LossesOfOneDevice, MayDifferByWhatRoundingChanges) {
   Job job = small_job("dp:2");
   const std::vector<StepLoss> precise = losses_of_one_device(job, 3);

@@ -22,7 +22,7 @@ TEST_P(VerifiedLayout, EqualsOneDevice) {
   const Verification v = verify_layout(job, compile(job), 3);
   EXPECT_EQ(v.diverging, 0) << divergence(job, v).what();
   for (const KindSummary& kind : v.kinds) EXPECT_GT(kind.compared, 0);
-  // Every tensor of the model's 2 layers: 2 micro-batches of 3 steps, each forward and backward.
+  // The values are at least those of 2 layers, in 2 micro-batches of 3 steps, forward and backward.
   EXPECT_GT(v.compared(), 2 * 3 * 2 * 2 * 12);
 }
 
@@ -49,7 +49,7 @@ TEST_P(VerifiedExperts, EqualsOneDevice) {
 INSTANTIATE_TEST_SUITE_P(Layouts, VerifiedExperts, ::testing::Values("ep:4", "ep:2 tp:2 sp", "pp:2 ep:2"),
                          [](const auto& info) { return test_title(info.param); });
 
-// Jobs that random ones have shown to differ, or not to end.
+// Jobs, found by random verification, that once differed or did not end.
 struct Found {
   const char* title;
   const char* layout;
@@ -88,7 +88,7 @@ class VerifiedDeepSeek : public ::testing::TestWithParam<const char*> {};
 TEST_P(VerifiedDeepSeek, EqualsOneDevice) {
   Job job = small_job(GetParam());
   become_deepseek(job);
-  job.run.seed = 2;  // of 1 a token has two groups of experts whose scores differ by less than rounding does
+  job.run.seed = 2;  // with 1, a token has two groups of experts whose scores differ by less than rounding
   job.training.micro_batches = 2;
   job.training.recompute = {{"full", 0, 0}, {"selective", 1, 1}};
   const Verification v = verify_layout(job, compile(job), 2);
@@ -118,7 +118,7 @@ TEST_P(VerifiedRecomputation, EqualsOneDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, VerifiedRecomputation, ::testing::Values("selective", "full"));
 
-// A job whose compiled programs are then broken: the verification must say where.
+// A job whose compiled programs are broken afterwards; the verification must say where.
 class Broken : public ::testing::Test {
  protected:
   void compile_layout(const char* layout, int micro_batches = 1, const std::string& recompute = "none") {
@@ -171,7 +171,7 @@ TEST_F(Broken, MicroBatchIsNamed) {
   EXPECT_EQ(found.micro_batch, 1);
 }
 
-// Every device takes itself for the first part of the vocabulary.
+// Every device acts as if it had the first part of the vocabulary.
 TEST_F(Broken, PlaceOfASliceIsNamed) {
   compile_layout("dp:2 tp:2");
   instruction<instr::Embedding>("train", "embed.lookup").first.stride = 0;
@@ -189,7 +189,7 @@ TEST_F(Broken, GradientExchangeIsNamed) {
   EXPECT_EQ(found.kind, ValueKind::kGradient);
 }
 
-// Scattered after each micro-batch, before it is added to the sum.
+// The gradient is scattered after each micro-batch, before it is added to the sum.
 TEST_F(Broken, GradientOfAMicroBatchIsNamed) {
   compile_layout("dp:2 zero2", 2);
   const std::string node = "layers.0.ffn.up.grad.local@layers.0.ffn.up.product.grad2.ReduceScatter";
@@ -200,7 +200,7 @@ TEST_F(Broken, GradientOfAMicroBatchIsNamed) {
   EXPECT_EQ(found.micro_batch, 0);
 }
 
-// Of two micro-batches one device has only the sum.
+// One device has only the sum of two micro-batches, not their parts.
 TEST_F(Broken, SumOfMicroBatchesIsNamed) {
   compile_layout("dp:2 zero2", 2);
   instruction<instr::Collective>("train",
@@ -275,7 +275,7 @@ TEST_F(Broken, IsToldAsAnError) {
                            "that hold a part"));
 }
 
-// What bfloat16 may differ by hides no such fault: a maximum in a sum's place, a part that is left out.
+// The allowed difference of bfloat16 does not hide such faults: a maximum instead of a sum, a missing part.
 TEST_F(Broken, ReductionInBfloat16IsNamed) {
   compile_layout("tp:2 sp bf16");
   const std::string node = "layers.1.attention.wo.out@layers.1.attention.add.ReduceScatter";
@@ -299,7 +299,7 @@ TEST_F(Broken, GradientExchangeInBfloat16IsNamed) {
   EXPECT_EQ(first().node, node);
 }
 
-// Where the vocabulary is split, exp(logit - m') and its sum are each device's own.
+// With a split vocabulary, exp(logit - m') and its sum are relative to each device's own part.
 TEST(OwnParts, AreNotCompared) {
   const Job split = small_job("tp:2"), whole = small_job("dp:2");
   EXPECT_EQ(verify_layout(split, compile(split), 1).own_parts, 2);

@@ -21,7 +21,7 @@ std::vector<std::byte> part(const std::vector<float>& values) {
   return bytes;
 }
 
-// Device d has coordinates (d / 2, d % 2).
+// A mesh in which device d has coordinates (d / 2, d % 2).
 const Mesh kMesh{{{"a", 2}, {"b", 2}}};
 
 TEST(Whole, PutsSlicesTogether) {
@@ -30,7 +30,7 @@ TEST(Whole, PutsSlicesTogether) {
               ElementsAre(1, 3, 2, 4));
 }
 
-// Two parts of four chunks: the first and the last, the two in between.
+// Two devices have parts of four chunks: the first and the last, and the two in between.
 TEST(Whole, PutsARingInOrder) {
   const Placed t{DType::kF32, {2, 4}, Layout{{{}, {0}}, {}, Reduction::kSum}, {1, 2}};
   const Parts parts{part({0, 3, 4, 7}), {}, part({1, 2, 5, 6}), {}};

@@ -17,8 +17,9 @@ kernels::AttentionShape shape_of(const auto& op, bool rounded) {
           .value_dim = op.value_dim};
 }
 
+// The bytes of scratch that the kernel of each op needs.
 struct Scratch {
-  bool rounded;  // results of the instruction
+  bool rounded;  // the instruction rounds its results
 
   std::int64_t operator()(const instr::Attention& op) const {
     return kernels::attention_scratch_bytes(shape_of(op, rounded));
@@ -29,7 +30,7 @@ struct Scratch {
   std::int64_t operator()(const instr::CachedAttention& op) const {
     return kernels::cached_attention_scratch_bytes(kernels::cached_shape_of(op, rounded));
   }
-  // Of all keys, though a device may meet half of them.
+  // Scratch is for all keys, though a step may need only half of them.
   std::int64_t operator()(const instr::AttentionStep& op) const {
     return kernels::attention_scratch_bytes(shape_of(op, rounded));
   }
@@ -39,13 +40,14 @@ struct Scratch {
   std::int64_t operator()(const instr::Sample& op) const {
     return kernels::sample_token_scratch_bytes(op.vocab);
   }
-  std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
+  std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // the sum over this micro-batch
   std::int64_t operator()(const instr::Route& op) const { return 8 * op.experts; }
   std::int64_t operator()(const instr::Dispatch& op) const { return 4 * op.experts; }
   std::int64_t operator()(const instr::Combine& op) const { return 4 * op.experts; }
   std::int64_t operator()(const instr::CombineGrad& op) const { return 4 * op.experts; }
   std::int64_t operator()(const auto&) const { return 0; }
 };
+static_assert(std::variant_size_v<InstrOpKinds> == 65, "does the kernel of the new op need scratch?");
 
 }  // namespace
 

@@ -27,7 +27,8 @@ fs::path without_slash(const fs::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-// Still the directory of that name? Another writer may have moved it into place before we locked it.
+// True if the locked directory still has that name. Another writer may have moved it into place before we
+// locked it.
 bool is_same_directory(int fd, const fs::path& path) {
   struct stat locked {
   }, named{};
@@ -55,7 +56,7 @@ void rename_or_fail(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) posix::fail(Code::kUnwritable, "put in place", to);
 }
 
-// After it `partial` is gone and `final_path` has its content.
+// Puts `partial` in the place of `final_path`; `partial` is gone afterwards.
 void replace_directory(const fs::path& partial, const fs::path& final_path) {
   if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0) {
     posix::flush(posix::parent(final_path));

@@ -1,5 +1,6 @@
 #include "runtime/model/checkpoint/files.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ std::string read_file(const fs::path& path, Code unreadable) {
 }
 
 AtomicFile::AtomicFile(fs::path path, std::int64_t bytes) : path_(std::move(path)), bytes_(bytes) {
-  temporary_ = posix::parent(path_) / ("." + path_.filename().string() + "." + std::to_string(::getpid()));
+  temporary_ = posix::parent(path_) / fmt::format(".{}.{}", path_.filename().string(), ::getpid());
   fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd_ < 0) posix::fail(Code::kUnwritable, "create a file", path_);
   const int error = bytes > 0 ? ::posix_fallocate(fd_, 0, bytes) : 0;
@@ -44,7 +45,7 @@ AtomicFile::AtomicFile(fs::path path, std::int64_t bytes) : path_(std::move(path
   ::close(fd_);
   ::unlink(temporary_.c_str());
   errno = error;
-  posix::fail(Code::kUnwritable, "reserve " + std::to_string(bytes) + " bytes", path_);
+  posix::fail(Code::kUnwritable, fmt::format("reserve {} bytes", bytes), path_);
 }
 
 AtomicFile::~AtomicFile() {

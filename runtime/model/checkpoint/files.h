@@ -59,8 +59,9 @@ class AtomicDirectory {
   int lock_ = -1;  // the directory itself, held with flock; the kernel lets go when we are killed
 };
 
-// Where a file system cannot exchange two directories, commit() moves the old one aside for a
-// moment. Puts it back if a kill fell into that moment. Readers call it before they look.
+// Repairs an interrupted commit(). On file systems that cannot exchange two directories, commit() moves the
+// old one aside for a moment; this puts it back if a kill fell into that moment. Readers call it before they
+// look.
 void recover_directory(const std::filesystem::path& final_path);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/model/checkpoint/hf_blocks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/base/error.h"
@@ -11,12 +13,11 @@ namespace {
 std::int32_t number(const JsonFields& fields, const char* field, std::int64_t value, std::int64_t least,
                     std::int32_t most) {
   if (value < least || value > most)
-    throw fields.error(field, "is " + std::to_string(value))
-        .legal(std::to_string(least) + " to " + std::to_string(most));
+    throw fields.error(field, fmt::format("is {}", value)).legal(fmt::format("{} to {}", least, most));
   return static_cast<std::int32_t>(value);
 }
 
-// What a router may be: anything else is refused.
+// Refuses any value of a router's field but the supported one.
 void expect(const JsonFields& fields, const char* field, const std::string& supported) {
   const std::string value = fields.string(field, supported.c_str());
   if (value != supported) throw fields.error(field, "\"" + value + "\" is not supported").legal(supported);
@@ -110,7 +111,7 @@ void read_deepseek(const JsonFields& fields, ModelSpec& model) {
 void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
   const LatentSpec& l = model.latent;
   const ExpertsSpec& e = model.experts;
-  root["head_dim"] = l.rope_dim;  // the width that rotary positions have there
+  root["head_dim"] = l.rope_dim;  // in this file, the width of rotary positions
   root["q_lora_rank"] = l.q_rank > 0 ? nlohmann::ordered_json(l.q_rank) : nullptr;
   root["kv_lora_rank"] = l.kv_rank;
   root["qk_nope_head_dim"] = l.nope_dim;
@@ -136,7 +137,7 @@ void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
 
 void read_gpt2(const JsonFields& fields, ModelSpec& model) {
   const std::string act = fields.string("activation_function", "gelu_new");
-  if (act != "gelu_new" && act != "gelu_pytorch_tanh")  // two names of one
+  if (act != "gelu_new" && act != "gelu_pytorch_tanh")  // two names of the same function
     throw fields.error("activation_function", "\"" + act + "\" is not supported").legal("gelu_new");
   for (const char* off : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     if (fields.boolean(off, false)) throw fields.error(off, "true is not supported").legal("false");

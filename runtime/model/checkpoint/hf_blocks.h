@@ -1,4 +1,4 @@
-// The fields of config.json that not every family has: experts, latent attention.
+// Reads and writes the fields of config.json that not every family has: experts, latent attention.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hyperrun {
 
-// A whole number from 1 (`natural_or`: 0) to `most`; `otherwise` where the field is absent.
+// A whole number from 1 (`natural_or`: 0) to `most`; `otherwise` if the field is absent.
 std::int32_t positive(const JsonFields& fields, const char* field, std::int32_t most);
 std::int32_t positive_or(const JsonFields& fields, const char* field, std::int64_t otherwise,
                          std::int32_t most);
@@ -25,11 +25,11 @@ void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root);
 void read_deepseek(const JsonFields& fields, ModelSpec& model);
 void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root);
 
-// GPT-2, whose fields have names of their own. Dropout is read over: a checkpoint is the same without.
+// GPT-2, whose fields have names of their own. Dropout is ignored, because it does not change a checkpoint.
 void read_gpt2(const JsonFields& fields, ModelSpec& model);
 void write_gpt2(const ModelSpec& model, nlohmann::ordered_json& root);
 
-// A block of ours, for families that Hugging Face has without experts.
+// hyperrun's own block of experts, for families that have none in Hugging Face.
 ExpertsSpec read_own_experts(const JsonFields& fields);
 nlohmann::ordered_json own_experts(const ExpertsSpec& experts);
 

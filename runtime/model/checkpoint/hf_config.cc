@@ -1,5 +1,7 @@
 #include "runtime/model/checkpoint/hf_config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -16,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 struct Family {
-  std::string_view name;  // of the model, here and as "model_type"
+  std::string_view name;  // name of the model, and "model_type" of the file
   std::string_view architecture;
 };
 constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"},
@@ -31,7 +33,7 @@ const Family& family_of(std::string_view name) {
   return kFamilies[0];
 }
 
-// Ours: a family that Hugging Face has without experts.
+// The suffix of hyperrun's own model types: families with experts that have none in Hugging Face.
 constexpr std::string_view kWithExperts = "-experts";
 
 const Family& read_family(const JsonFields& fields) {
@@ -54,7 +56,7 @@ void check_off(const JsonFields& fields, const char* field) {
   if (fields.boolean(field, false)) throw fields.error(field, "true is not supported").legal("false");
 }
 
-// Whatever would make the graph compute something else than the checkpoint's author did.
+// Refuses settings for which our graph would compute something else than the checkpoint's author did.
 void check_computation(const JsonFields& fields) {
   const std::string act = fields.string("hidden_act", "silu");
   if (act != "silu") throw fields.error("hidden_act", "\"" + act + "\" is not supported").legal("silu");
@@ -66,7 +68,7 @@ void check_computation(const JsonFields& fields) {
     throw fields.error("partial_rotary_factor", "partial rotation is not supported").legal("1");
 }
 
-// A field that "llama3" does not leave out.
+// A field that the rope type "llama3" requires.
 double required_real(const JsonFields& fields, const char* name) {
   if (fields.find(name) == nullptr) throw fields.error(name, "the field is missing");
   return positive_real(fields, name, 1);
@@ -84,7 +86,7 @@ RopeScaling read_scaling(const JsonFields& fields, const std::string& type) {
   return s;
 }
 
-// rope_scaling (or null), or rope_parameters of newer files, which hold theta as well.
+// Reads rope_scaling (or null), or rope_parameters of newer files, which have theta as well.
 void read_rope(const JsonFields& fields, const std::string& place, ModelSpec& m) {
   m.rope_theta = positive_real(fields, "rope_theta", 10000);
   for (const char* field : {"rope_scaling", "rope_parameters"}) {
@@ -114,8 +116,8 @@ void read_heads(const JsonFields& fields, ModelSpec& model) {
   model.heads = positive(fields, "num_attention_heads", limits::kHeads);
   model.kv_heads = positive_or(fields, "num_key_value_heads", model.heads, limits::kHeads);
   if (model.heads % model.kv_heads != 0)
-    throw fields.error("num_key_value_heads", std::to_string(model.kv_heads) + " does not divide the " +
-                                                  std::to_string(model.heads) + " attention heads");
+    throw fields.error("num_key_value_heads",
+                       fmt::format("{} does not divide the {} attention heads", model.kv_heads, model.heads));
   if (fields.find("head_dim") == nullptr && model.hidden % model.heads != 0)
     throw fields.error("num_attention_heads", "does not divide hidden_size, and head_dim is not given");
   model.head_dim = positive_or(fields, "head_dim", model.hidden / model.heads, limits::kHeadDim);
@@ -136,7 +138,7 @@ std::int32_t read_end(const JsonFields& fields, const std::string& place, const 
   if (id.is_number_unsigned() && id.get<std::uint64_t>() < static_cast<std::uint64_t>(vocab))
     return id.get<std::int32_t>();
   throw fields.error(place.c_str(), id.dump() + " is not a token")
-      .legal("0 to " + std::to_string(vocab - 1) + ", a list of such, or null")
+      .legal(fmt::format("0 to {}, a list of such, or null", vocab - 1))
       .fix("give the ids that end a text, as the tokenizer has them");
 }
 
@@ -147,7 +149,7 @@ EndsOfText read_ends_of_text(const JsonFields& fields, std::int32_t vocab) {
   if (!value->is_array() || value->empty()) return {{read_end(fields, name, *value, vocab)}};
   EndsOfText ends{.listed = true};
   for (const json& id : *value)
-    ends.tokens.push_back(read_end(fields, name + "[" + std::to_string(ends.tokens.size()) + "]", id, vocab));
+    ends.tokens.push_back(read_end(fields, fmt::format("{}[{}]", name, ends.tokens.size()), id, vocab));
   return ends;
 }
 
@@ -156,7 +158,7 @@ nlohmann::ordered_json ends_of(const EndsOfText& ends) {
   return ends.tokens.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(ends.tokens.front());
 }
 
-// Where nothing begins a text, what ends one has stood before it.
+// The bos id to write. Without a token that begins a text, it is the token that ended the one before.
 nlohmann::ordered_json begin_of(const HfConfig& config) {
   if (config.begin_of_text) return *config.begin_of_text;
   return ends_of({config.ends_of_text.tokens});

@@ -1,7 +1,7 @@
-// Hugging Face's config.json of Llama, Qwen3, Mixtral, DeepSeek-V3 and GPT-2, to and from ModelSpec.
+// Converts Hugging Face's config.json of Llama, Qwen3, Mixtral, DeepSeek-V3 and GPT-2 to and from ModelSpec.
 //
-// What our graph does not compute (rope scaling, biases, another activation) is refused by name
-// rather than loaded wrongly: Error(kBadCheckpoint) at "PATH: FIELD".
+// Fields that our graph does not compute (other rope scalings, biases, another activation) are refused by
+// name rather than ignored: Error(kBadCheckpoint) at "PATH: FIELD".
 #pragma once
 
 #include <filesystem>
@@ -14,19 +14,19 @@
 
 namespace hyperrun {
 
-// eos ids: a sequence ends at any of them. Files have one number, a list, or null for none.
+// The eos ids: a sequence ends at any of them. Files have one number, a list, or null for none.
 struct EndsOfText {
   std::vector<std::int32_t> tokens = {};
-  bool listed = false;  // in the file, also where it is one
+  bool listed = false;  // the file has a list, even of one id
 
   bool operator==(const EndsOfText&) const = default;
 };
 
 struct HfConfig {
   ModelSpec model;            // `sequence` is max_position_embeddings, or n_positions
-  DType dtype = DType::kF32;  // torch_dtype, the format of the stored weights
+  DType dtype = DType::kF32;  // torch_dtype, the data type of the stored weights
   EndsOfText ends_of_text = {};
-  std::optional<std::int32_t> begin_of_text = {};  // bos id where it is not the first eos id
+  std::optional<std::int32_t> begin_of_text = {};  // bos id, if it is not the first eos id
 
   bool operator==(const HfConfig&) const = default;
 };

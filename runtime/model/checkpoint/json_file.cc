@@ -1,5 +1,7 @@
 #include "runtime/model/checkpoint/json_file.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -31,9 +33,9 @@ json parse_json(std::string_view text, const std::string& place) try {
   const std::string_view before = text.substr(0, std::min(text.size(), e.byte > 0 ? e.byte - 1 : 0));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  throw Error(Code::kBadCheckpoint, std::string("not valid JSON") +
-                                        (e.byte > text.size() ? ", it ends too early" : "") + " (line " +
-                                        std::to_string(line) + ", column " + std::to_string(column) + ")")
+  throw Error(Code::kBadCheckpoint,
+              fmt::format("not valid JSON{} (line {}, column {})",
+                          e.byte > text.size() ? ", it ends too early" : "", line, column))
       .at(place);
 } catch (const json::exception&) {
   throw Error(Code::kBadCheckpoint, "not valid JSON").at(place);

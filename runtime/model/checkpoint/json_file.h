@@ -1,4 +1,4 @@
-// JSON from other people's files: every access checks, and an Error says which file and field.
+// Reads JSON from foreign files: every access checks, and an Error names the file and the field.
 #pragma once
 
 #include <cstdint>

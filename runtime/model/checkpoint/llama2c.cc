@@ -1,5 +1,7 @@
 #include "runtime/model/checkpoint/llama2c.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstring>
 #include <utility>
@@ -16,7 +18,7 @@ constexpr const char* kFix = "export the model with llama2.c's export.py, --vers
 struct Field {
   const char* name;
   std::int32_t ModelSpec::*value;
-  std::int32_t most;  // as for jobs; sizes of files cannot overflow
+  std::int32_t most;  // the limit of jobs, so that sizes of files cannot overflow
 };
 constexpr std::array kFields{
     Field{"dim", &ModelSpec::hidden, 1 << 20},          Field{"hidden_dim", &ModelSpec::ffn, 1 << 22},
@@ -37,25 +39,25 @@ Error bad(const std::string& place, std::string cause) {
 
 void require_bytes(std::span<const std::byte> file, std::int64_t bytes, const std::string& place) {
   if (std::ssize(file) < bytes)
-    throw bad(place, "truncated: the header alone has " + std::to_string(bytes) + " bytes, the file " +
-                         std::to_string(file.size()));
+    throw bad(place,
+              fmt::format("truncated: the header alone has {} bytes, the file {}", bytes, file.size()));
 }
 
 void check_fields(const ModelSpec& model, const std::string& place) {
   for (const Field& f : kFields)
     if (const std::int32_t value = model.*f.value; value < 1 || value > f.most)
       throw bad(place + ": " + f.name,
-                "is " + std::to_string(value) + ": this is no model of llama2.c, or it is damaged")
-          .legal("1 to " + std::to_string(f.most));
+                fmt::format("is {}: this is no model of llama2.c, or it is damaged", value))
+          .legal(fmt::format("1 to {}", f.most));
   if (model.hidden % model.heads != 0 || model.hidden / model.heads % 2 != 0)
-    throw bad(place + ": n_heads", std::to_string(model.heads) + " heads do not divide dim " +
-                                       std::to_string(model.hidden) + " into even widths");
+    throw bad(place + ": n_heads",
+              fmt::format("{} heads do not divide dim {} into even widths", model.heads, model.hidden));
   if (model.heads % model.kv_heads != 0)
-    throw bad(place + ": n_kv_heads", std::to_string(model.kv_heads) + " does not divide the " +
-                                          std::to_string(model.heads) + " heads");
+    throw bad(place + ": n_kv_heads",
+              fmt::format("{} does not divide the {} heads", model.kv_heads, model.heads));
 }
 
-// Rows of a head: i and i + half of it were neighbours.
+// The row in the file. Rows i and i + head_dim / 2 of a head are neighbours there.
 std::int64_t row_in_file(std::int64_t row, std::int64_t head_dim) {
   const std::int64_t half = head_dim / 2, in_head = row % head_dim;
   return row - in_head + 2 * (in_head % half) + in_head / half;
@@ -79,7 +81,7 @@ void Llama2cFile::read_header(const std::string& place) {
     if (version_ == 2)
       throw bad(place, "version 2: its weights are quantized to int8, in which nothing is trained")
           .legal("version 0, 1");
-    if (version_ != 1) throw bad(place, "version " + std::to_string(version_)).legal("version 0, 1");
+    if (version_ != 1) throw bad(place, fmt::format("version {}", version_)).legal("version 0, 1");
     require_bytes(bytes, kHeader1, place);
     at = 8;
   }
@@ -87,7 +89,7 @@ void Llama2cFile::read_header(const std::string& place) {
   if (version_ == 1) {
     model_.tied_head = std::to_integer<int>(bytes[static_cast<std::size_t>(at)]) != 0;
   } else if (model_.tied_head = model_.vocab > 0; model_.vocab < 0) {
-    // Not negated where that has no result; it is refused then.
+    // The least int32 cannot be negated; 0 is refused later.
     model_.vocab = model_.vocab < -(1 << 30) ? 0 : -model_.vocab;
   }
   check_fields(model_, place);
@@ -102,7 +104,7 @@ void Llama2cFile::add(std::string name, std::vector<std::int64_t> shape, bool ro
 
 void Llama2cFile::add_layers(const char* name, const std::vector<std::int64_t>& shape, bool rotary) {
   for (int l = 0; l < model_.layers; ++l)
-    add("model.layers." + std::to_string(l) + "." + name + ".weight", shape, rotary);
+    add(fmt::format("model.layers.{}.{}.weight", l, name), shape, rotary);
 }
 
 void Llama2cFile::add_attention() {
@@ -145,9 +147,9 @@ void Llama2cFile::lay_out_version_1() {
 void Llama2cFile::check_size(const std::string& place) const {
   const std::int64_t have = std::ssize(file_.bytes());
   if (have == end_) return;
-  throw bad(place, (have < end_ ? "truncated: a model of its header has " : "a model of its header has ") +
-                       std::to_string(end_) + " bytes, the file " + std::to_string(have))
-      .legal(std::to_string(end_) + " bytes");
+  throw bad(place, fmt::format("{}a model of its header has {} bytes, the file {}",
+                               have < end_ ? "truncated: " : "", end_, have))
+      .legal(fmt::format("{} bytes", end_));
 }
 
 void Llama2cFile::write_safetensors(const std::filesystem::path& path) const {

@@ -10,10 +10,9 @@
 //               the norms of the attention, of the feed-forward, the last norm; embedding; wq, wk, wv, wo,
 //               w1, w2, w3; the head
 //
-// Version 2 holds int8 and is refused. The model is a Llama. Its rotary positions turn neighbours, elements
-// 2i and 2i + 1 of a head; those of Hugging Face, and ours, turn i and i + head_dim / 2. So the rows of wq
-// and wk change their places on the way: a head's scores are sums over its elements, in whatever order these
-// are.
+// Version 2 holds int8 and is refused. The model is a Llama whose rotary positions turn neighbours, elements
+// 2i and 2i + 1 of a head. Those of Hugging Face, and ours, turn i and i + head_dim / 2. Therefore the rows
+// of wq and wk are permuted; a head's scores do not change, because they are sums over its elements.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +33,14 @@ class Llama2cFile {
 
   const ModelSpec& model() const { return model_; }
 
-  // As model.safetensors under Hugging Face's names. kUnwritable.
+  // Writes the weights as model.safetensors under Hugging Face's names. kUnwritable.
   void write_safetensors(const std::filesystem::path& path) const;
 
  private:
   struct Tensor {
     TensorInfo info;
     std::int64_t begin;  // its first byte in the file
-    bool rotary;         // rows are those of heads that are turned
+    bool rotary;         // its rows belong to heads with rotary positions
   };
 
   void read_header(const std::string& place);
@@ -57,7 +56,7 @@ class Llama2cFile {
   ModelSpec model_;
   int version_ = 0;
   std::vector<Tensor> tensors_;
-  std::int64_t end_ = 0;  // of what is laid out
+  std::int64_t end_ = 0;  // end of the tensors placed so far
 };
 
 }  // namespace hyperrun

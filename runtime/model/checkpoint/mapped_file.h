@@ -1,4 +1,4 @@
-// A whole file, mapped for reading: of a checkpoint that is larger than memory only what is used is read.
+// A whole file, mapped for reading. Only the used parts of a checkpoint larger than memory are read.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace hyperrun {
 
 class MappedFile {
  public:
-  // kMissingFile where nothing is there, kBadCheckpoint for what cannot be read as a file.
+  // Throws kMissingFile if the path does not exist, kBadCheckpoint if it cannot be read as a file.
   explicit MappedFile(const std::filesystem::path& path);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -1,4 +1,4 @@
-// What the file code of this room shares: system calls that report as Error.
+// System calls on files that report failures as Error.
 #pragma once
 
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 
 namespace hyperrun::posix {
 
-// "cannot WHAT: REASON" from errno, at the path.
+// Throws "cannot WHAT: REASON", with the reason of errno, at the path.
 [[noreturn]] inline void fail(Code code, const std::string& what, const std::filesystem::path& path) {
   const int reason = errno;
   throw Error(code, "cannot " + what + ": " + std::strerror(reason)).at(path.string());
 }
 
-// Closes on every way out.
+// A file descriptor that is closed on every way out of a scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -39,7 +39,7 @@ class Descriptor {
   int fd_;
 };
 
-// The content of a file, or the names in a directory, onto the disk.
+// Flushes the content of a file, or the names in a directory, to the disk.
 inline void flush(const std::filesystem::path& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   // Some file systems cannot flush a directory and say EINVAL; there is nothing more to do then.

@@ -1,9 +1,9 @@
-// safetensors: u64 little-endian header length, a JSON header {name: {dtype, shape, data_offsets}},
-// the data of the tensors in row-major order. Written from tensors that are known up front, read by
-// mapping the file into memory.
+// Reads and writes safetensors files: u64 little-endian header length, a JSON header
+// {name: {dtype, shape, data_offsets}}, the data of the tensors in row-major order. The writer needs a list
+// of all tensors up front; the reader maps the file into memory.
 //
-// Bad files are Error(kBadCheckpoint) with the file and, where there is one, the tensor: the reader
-// checks all of the header before it hands out a byte, so that no offset leads out of the file.
+// Bad files are Error(kBadCheckpoint) with the file and, if there is one, the tensor. The reader checks the
+// whole header before it hands out a byte, so that no offset leads out of the file.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class SafetensorsWriter {
 
  private:
   std::vector<TensorInfo> tensors_;
-  std::vector<std::int64_t> begin_, missing_;  // of each tensor: place in the file, bytes to come
+  std::vector<std::int64_t> begin_, missing_;  // by tensor: place in the file, bytes not yet written
   std::unique_ptr<AtomicFile> file_;
 };
 
@@ -74,7 +74,7 @@ class SafetensorsReader {
   // saved without its head has names without their first part: "wte.weight" for "transformer.wte.weight".
   const TensorView& get(std::string_view name, std::span<const std::int64_t> shape) const;
 
-  const Metadata& metadata() const { return metadata_; }  // of the (first) file
+  const Metadata& metadata() const { return metadata_; }  // that of the (first) file
   const std::filesystem::path& path() const { return path_; }
 
  private:

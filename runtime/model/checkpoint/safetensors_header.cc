@@ -1,5 +1,7 @@
 #include "runtime/model/checkpoint/safetensors_header.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -53,7 +55,7 @@ std::vector<std::int64_t> parse_sizes(const JsonFields& fields, const char* fiel
   return sizes;
 }
 
-// The shape's bytes must fit an int64; a zero anywhere does not excuse the rest.
+// True if the bytes of the shape do not fit an int64, even if another dimension is 0.
 bool overflows(const TensorInfo& info) {
   std::int64_t bytes = size_of(info.dtype);
   for (const std::int64_t size : info.shape)
@@ -70,9 +72,8 @@ PlacedTensor parse_tensor(const std::string& name, const json& entry, const std:
     throw fields.error("data_offsets", "must be [begin, end] with begin <= end");
   tensor.begin = offsets[0];
   if (offsets[1] - offsets[0] != tensor.info.bytes())
-    throw fields.error("data_offsets", "span " + std::to_string(offsets[1] - offsets[0]) +
-                                           " bytes, but dtype and shape need " +
-                                           std::to_string(tensor.info.bytes()));
+    throw fields.error("data_offsets", fmt::format("span {} bytes, but dtype and shape need {}",
+                                                   offsets[1] - offsets[0], tensor.info.bytes()));
   return tensor;
 }
 
@@ -92,22 +93,24 @@ void check_coverage(const std::vector<PlacedTensor>& tensors, std::int64_t data_
   std::int64_t expected = 0;
   for (const PlacedTensor& tensor : tensors) {
     if (tensor.begin != expected)
-      throw Error(
-          Code::kBadCheckpoint,
-          std::string(tensor.begin < expected ? "overlaps the tensor before it" : "leaves a gap before it") +
-              ": begins at byte " + std::to_string(tensor.begin) + " instead of " + std::to_string(expected))
+      throw Error(Code::kBadCheckpoint, fmt::format("{}: begins at byte {} instead of {}",
+                                                    tensor.begin < expected ? "overlaps the tensor before it"
+                                                                            : "leaves a gap before it",
+                                                    tensor.begin, expected))
           .at(place + ": " + tensor.info.name);
     // begin equals the end of the one before, so the sum only overflows past any real file size.
     if (__builtin_add_overflow(expected, tensor.info.bytes(), &expected) || expected > data_bytes)
-      throw Error(Code::kBadCheckpoint,
-                  "truncated: the tensor's data ends beyond the end of the file, which has " +
-                      std::to_string(data_bytes) + " bytes of data")
+      throw Error(
+          Code::kBadCheckpoint,
+          fmt::format(
+              "truncated: the tensor's data ends beyond the end of the file, which has {} bytes of data",
+              data_bytes))
           .at(place + ": " + tensor.info.name)
           .fix("copy or download the file again");
   }
   if (expected != data_bytes)
-    throw Error(Code::kBadCheckpoint, "has " + std::to_string(data_bytes - expected) +
-                                          " bytes after its last tensor that belong to none")
+    throw Error(Code::kBadCheckpoint,
+                fmt::format("has {} bytes after its last tensor that belong to none", data_bytes - expected))
         .at(place);
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -21,13 +23,14 @@ std::pair<std::string_view, std::span<const std::byte>> split(std::span<const st
   std::uint64_t length = 0;
   const auto have = file.size();
   if (have < sizeof length)
-    throw Error(Code::kBadCheckpoint, "truncated: " + std::to_string(have) + " bytes are no safetensors file")
+    throw Error(Code::kBadCheckpoint, fmt::format("truncated: {} bytes are no safetensors file", have))
         .at(place);
   std::memcpy(&length, file.data(), sizeof length);
   if (length > kMaxHeaderBytes || length > have - sizeof length)
-    throw Error(Code::kBadCheckpoint, "truncated or not a safetensors file: the header should have " +
-                                          std::to_string(length) + " bytes, the file has " +
-                                          std::to_string(have))
+    throw Error(
+        Code::kBadCheckpoint,
+        fmt::format("truncated or not a safetensors file: the header should have {} bytes, the file has {}",
+                    length, have))
         .at(place);
   const auto body = file.subspan(sizeof length);
   return {{reinterpret_cast<const char*>(body.data()), length}, body.subspan(length)};

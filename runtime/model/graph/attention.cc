@@ -52,7 +52,8 @@ AttentionBlock::AttentionBlock(Builder& builder)
     value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
   }
   if (b_.use.generates()) return;
-  // A training makes it once; what holds nothing but weights, in each pass.
+  // A training makes the table once as state; other programs, whose only state is weights, make it in each
+  // pass.
   const bool lasts = b_.use.trains();
   table_ = b_.graph.add_node({lasts ? "rope.init" : "rope.turns",
                               op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling},
@@ -92,9 +93,9 @@ AttentionBlock::Heads AttentionBlock::grouped(const std::string& at, const std::
   return {turned(at + "rope_q", q, at + "q"), turned(at + "rope_k", k, at + "k"), v};
 }
 
-// DeepSeek-AI 2024 (DeepSeek-V2), 2.1: of a head's keys one part comes from the compressed state, the other,
-// which is turned, is the same for all heads. Checkpoints have products of one input in one matrix: those of
-// x, and of each head the keys' and the values'.
+// Latent attention (DeepSeek-AI 2024, DeepSeek-V2, 2.1). One part of a head's keys comes from the compressed
+// state; the other part, with rotary positions, is the same for all heads. Checkpoints join products of one
+// input into one matrix: those of x, and for each head those of keys and values.
 AttentionBlock::Heads AttentionBlock::latent(const std::string& at, const std::string& hf, TensorId x) const {
   const DimId batch = b_.batch, seq = b_.seq, kv_heads = b_.kv_heads, hidden = b_.hidden;
   const LatentSpec& spec = b_.model.latent;

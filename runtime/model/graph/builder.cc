@@ -83,7 +83,7 @@ TensorId Builder::norm(const std::string& name, TensorId x, const std::string& s
 }
 
 TensorId Builder::linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved) {
-  // A weight has the dimensions of the output that the input lacks, and those that are summed over.
+  // A weight has the output's dimensions that the input lacks, and those that are summed over.
   const auto out_dims = std::count_if(weight_dims.begin(), weight_dims.end(), [&](DimId d) {
     return std::find(out.begin(), out.end(), d) != out.end();
   });

@@ -1,5 +1,5 @@
-// What the parts of a decoder are built with: nodes that are named in one manner, weights that know where a
-// checkpoint has them.
+// The tools that build the parts of a model: nodes with uniform names, and weights with their places in a
+// checkpoint.
 #pragma once
 
 #include <string>
@@ -20,10 +20,11 @@ struct Builder {
   std::vector<TensorId> nodes(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
                               std::vector<Tensor> outs);
 
-  // A weight that begins as `init` says. It is saved in a shape that is given, else with its own dimensions.
+  // A weight that `init` initialises. It is saved with the shape of `saved` if that is set, else with its
+  // own.
   TensorId weight(const std::string& name, Dims dims, SavedAs saved, GraphOp init);
-  // A matrix, saved as [out, in]: dimensions that `out_dims` counts are its rows. With "*" in the name each
-  // slice along the first dimension is. A shape that is given stays.
+  // A matrix, saved as [out, in]; the first `out_dims` dimensions are its rows. With "*" in the name each
+  // slice along the first dimension is such a matrix. The shape of `saved`, if set, has priority.
   TensorId matrix(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims = 1);
 
   TensorId norm(const std::string& name, TensorId x, const std::string& saved_as);  // over the last dimension
@@ -31,11 +32,11 @@ struct Builder {
   // A SwiGLU of `width`.
   TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width);
 
-  // Of a sub-model: what port "port.NAME" holds in this pass' slot, and what it is to hold.
+  // For submodels: reads or writes this pass's slot of the port "port.NAME".
   TensorId load_port(const std::string& name, Dims dims, const std::string& out);
   void store_port(const std::string& name, TensorId x);
 
-  // Whether the model's first layer is among the layers that are built, and its last.
+  // True if the model's first layer (begins) or its last (ends) is among the layers that are built.
   bool begins() const { return use.first_layer == 0; }
   bool ends() const { return end_layer() == model.layers; }
   int end_layer() const { return use.end_layer < 0 ? model.layers : use.end_layer; }
@@ -47,12 +48,12 @@ struct Builder {
   const DecoderTraits& traits;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
-  DimId slots;  // of a sub-model's ports
+  DimId slots;  // slots of a submodel's ports
   DimId request, pages, part,
-      page;            // to generate; `pages`: of each sequence of the pass; `part`: none of one
-  TensorId requests;   // to generate
-  bool causal = true;  // attention: no token sees those behind it
-  int layer = -1;      // being built; -1: before them, their number: behind them
+      page;  // generation only; `pages`: pages of each sequence; `part`: invalid if there is one part
+  TensorId requests;   // generation only
+  bool causal = true;  // attention: no token sees later ones
+  int layer = -1;      // the layer being built; -1: before the layers; number of layers: behind them
 };
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/model/graph/decoder.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 
 #include "runtime/model/graph/attention.h"
@@ -39,7 +41,7 @@ class Decoder {
   }
 
  private:
-  static std::string of_layer(int l) { return "layers." + std::to_string(l) + "."; }
+  static std::string of_layer(int l) { return fmt::format("layers.{}.", l); }
 
   TensorId layer(int l, TensorId x) {
     const std::string at = of_layer(l), hf = "model." + at;
@@ -53,8 +55,9 @@ class Decoder {
     return b_.node(at + "ffn.add", op::Add{}, {x, f}, b_.stream(), at + "ffn.residual");
   }
 
-  // DeepSeek-AI 2024 (DeepSeek-V3), 2.2. What module k gets of a token is the state of the module before, or
-  // of the layers, and the embedding of the token k further on: the target of the module before.
+  // Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, 2.2). The input of module k for a token is the
+  // state of the module before, or of the layers, and the embedding of the token k positions later, which is
+  // the target of the module before.
   TensorId predict_further(int k, TensorId x) {
     const int l = b_.model.layers + k - 1;
     const std::string at = of_layer(l), hf = "model." + at;

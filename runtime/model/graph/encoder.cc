@@ -1,5 +1,7 @@
 #include "runtime/model/graph/encoder.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "runtime/base/error.h"
@@ -12,7 +14,7 @@ namespace {
 constexpr DecoderTraits kNoTraits;
 
 GptNames names_of_layer(const ModelSpec& m, int layer) {
-  const std::string hf = "vit.encoder.layer." + std::to_string(layer) + ".";
+  const std::string hf = fmt::format("vit.encoder.layer.{}.", layer);
   const std::int64_t hidden = m.hidden, heads = std::int64_t{m.heads} * m.head_dim;
   const auto product = [](const std::string& name, std::int64_t out, std::int64_t in) {
     return GptNames::Product{{name + ".weight", {out, in}}, {name + ".bias", {out}}};

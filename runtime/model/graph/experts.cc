@@ -49,8 +49,8 @@ std::pair<TensorId, TensorId> ExpertsBlock::route(const std::string& at, const s
   std::vector<TensorId> inputs{
       b_.linear(at + "router", x, {experts_, b_.hidden}, {b_.batch, b_.seq, experts_}, {hf + "gate.weight"})};
   if (spec_.bias_rate > 0) inputs.push_back(bias(at, hf));
-  // Fedus et al. 2022: aux_loss x experts x sum over experts of (share of the choices) x (mean
-  // probability), of the tokens of a micro-batch, which has its share of the step's loss.
+  // The load-balancing loss (Fedus et al. 2022): aux_loss x experts x sum over experts of (share of the
+  // choices) x (mean probability), over the tokens of a micro-batch, which has its share of the step's loss.
   const double tokens = static_cast<double>(b_.use.batch) * b_.model.sequence;
   const double aux = spec_.aux_loss * spec_.count / (spec_.choices * tokens) * b_.use.loss_scale;
   const op::Route how{spec_.choices, spec_.scoring == "sigmoid", spec_.normalize, spec_.scale, aux,

@@ -1,4 +1,4 @@
-// A mixture of experts in place of a layer's SwiGLU.
+// Builds a mixture of experts in place of a layer's SwiGLU.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ class ExpertsBlock {
  public:
   explicit ExpertsBlock(Builder& builder);
 
-  // x, normed -> what is added to the residual stream. `at` and `hf` end with a point.
+  // x, normed -> the addend of the residual stream. `at` and `hf` end with a point.
   TensorId operator()(const std::string& at, const std::string& hf, TensorId x) const;
 
  private:
   std::pair<TensorId, TensorId> route(const std::string& at, const std::string& hf, TensorId x) const;
   TensorId bias(const std::string& at, const std::string& hf) const;
-  // Of each expert its own product with its rows.
+  // The product of each expert's rows with its own matrix.
   TensorId each(const std::string& name, TensorId rows, TensorId counts, Dims weight_dims, DimId out,
                 const std::string& saved_as) const;
   TensorId about(TensorId rows, TensorId counts) const;
@@ -26,7 +26,7 @@ class ExpertsBlock {
   Builder& b_;
   const ExpertsSpec& spec_;
   DimId experts_, choices_, width_, shared_width_;
-  std::int32_t capacity_ = 0, group_ = 0;  // see Tensor
+  std::int32_t capacity_ = 0, group_ = 0;  // Tensor::capacity and Tensor::group
 };
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/model/graph/gpt.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -12,9 +14,9 @@ namespace {
 
 constexpr DecoderTraits kNoTraits;
 
-// Queries, keys and values are thirds of one matrix.
+// The names of a layer's weights. Queries, keys and values are thirds of one matrix.
 GptNames names_of_layer(const ModelSpec& m, int layer) {
-  const std::string hf = "transformer.h." + std::to_string(layer) + ".";
+  const std::string hf = fmt::format("transformer.h.{}.", layer);
   const std::int64_t width = m.hidden;
   const auto third = [&](std::int64_t i) {
     return GptNames::Product{{hf + "attn.c_attn.weight", {width, 3 * width}, 1, i * width, 3 * width},

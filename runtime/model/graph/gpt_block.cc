@@ -1,5 +1,7 @@
 #include "runtime/model/graph/gpt_block.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "runtime/model/graph/attention.h"
@@ -7,7 +9,7 @@
 namespace hyperrun {
 
 TensorId GptBlock::layer(int l, TensorId x, const GptNames& names) const {
-  const std::string at = "layers." + std::to_string(l) + ".";
+  const std::string at = fmt::format("layers.{}.", l);
   return ffn(at + "ffn.", attention(at + "attention.", x, names), names);
 }
 
@@ -33,7 +35,8 @@ TensorId GptBlock::ffn(const std::string& at, TensorId x, const GptNames& names)
   return onto(x, at, "down", product(at + "down", h, wide, {b_.hidden}, names.down.weight), names.down.bias);
 }
 
-// Over the dimensions `in`. What goes to the residual stream begins the smaller the more layers add to it.
+// A product over the dimensions `in`. Weights of products that add to the residual stream are initialised
+// smaller, the more layers there are.
 TensorId GptBlock::product(const std::string& name, TensorId x, const Dims& in, const Dims& out,
                            const SavedAs& saved) const {
   const double depth = out == Dims{b_.hidden} ? std::sqrt(2.0 * b_.model.layers) : 1;
@@ -50,7 +53,8 @@ TensorId GptBlock::biased(const std::string& name, TensorId x, const Dims& dims,
   return b_.node(name + ".bias.add", op::Add{}, {x, bias}, of_tokens(dims), out);
 }
 
-// The product's parts are summed as they are added to the stream; its bias comes behind that, once.
+// Adds a product to the residual stream. Partial results are reduced with that addition; the bias is added
+// after it, once.
 TensorId GptBlock::onto(TensorId x, const std::string& at, const std::string& name, TensorId product,
                         const SavedAs& bias) const {
   const TensorId sum = b_.node(at + "add", op::Add{}, {x, product}, b_.stream(), at + "sum");

@@ -1,6 +1,6 @@
-// A layer in the manner of GPT-2, which other models have as well: a centered norm with a bias before
-// attention and before two products with GELU between them, attention of as many heads of keys as of queries,
-// a bias on every product. No dropout.
+// Builds a layer of GPT-2, which other models use as well: a centered norm with a bias before attention, and
+// another before two products with GELU between them. Attention has as many heads of keys as of queries;
+// every product has a bias. There is no dropout.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hyperrun {
 
-// Where a checkpoint has a layer's weights.
+// The places of a layer's weights in a checkpoint.
 struct GptNames {
   struct Product {
     SavedAs weight, bias;
@@ -21,7 +21,7 @@ struct GptNames {
 
 class GptBlock {
  public:
-  // How matrices lie.
+  // The order of a matrix's dimensions in a checkpoint.
   enum class Matrices : std::uint8_t { kInOut, kOutIn };
 
   GptBlock(Builder& builder, Matrices matrices) : b_(builder), matrices_(matrices) {}

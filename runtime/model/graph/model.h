@@ -1,4 +1,4 @@
-// A model is a file that builds a Graph; nothing else knows its name.
+// Builds models as Graphs. Each model has a file of its own; model.cc lists their names.
 #pragma once
 
 #include <string>
@@ -10,31 +10,34 @@ namespace hyperrun {
 
 enum class Purpose : std::uint8_t {
   kTrain,     // the cross entropy of a text
-  kGenerate,  // a token behind those that each sequence brings
+  kGenerate,  // the next token of each sequence
   kScore,     // the log probability of each target
-  kPolicy,    // the loss of a policy on what it has written
-  kTexts,     // the cross entropy of given texts, whose positions have weights; and of each target as kScore
+  kPolicy,    // the loss of a policy on its own completions
+  kTexts,     // the cross entropy of given texts with weighted positions, and the outputs of kScore
 };
 
-// What a model is built for.
+// The use for which a model is built.
 struct ModelUse {
-  std::int64_t batch = 1;  // sequences that one pass takes, all devices together
-  double loss_scale = 1;   // training: multiplies the sum of the tokens' losses (of kTexts their weights do
-                           // that), and of what is beside them
+  std::int64_t batch = 1;  // sequences of one pass, on all devices together
+  // Training: factor of the sum of the tokens' losses and of auxiliary losses. With kTexts the weights
+  // replace it for the former.
+  double loss_scale = 1;
   double init_std = 0.02;
   Purpose purpose = Purpose::kTrain;
-  // To generate: tokens of a sequence that a pass takes; positions of a sequence, at most; and of the cache
-  // the positions of a page, and pages (of all sequences together).
-  std::int64_t tokens = 0, context = 0, page = 0, pages = 0;
-  std::int64_t parts = 1;  // of a page, each of which another device may hold
-  double temperature = 0;  // by which logits are divided; to generate, 0: the likeliest token is taken
+  // Generation only.
+  std::int64_t tokens = 0;   // tokens of a sequence that a pass takes
+  std::int64_t context = 0;  // most positions of a sequence
+  std::int64_t page = 0;     // positions of a page of the cache
+  std::int64_t pages = 0;    // pages of all sequences together
+  std::int64_t parts = 1;    // parts of a page, each of which another device may hold
+  double temperature = 0;    // divides the logits; in a generation 0 takes the likeliest token
   std::int32_t top_k = 0;
   double top_p = 1;
-  double clip = 0, kl = 0;  // of a policy, see PolicySpec
-  // Of a sub-model (runtime/compose/submodel.h), which has ports: their slots (0: it is a whole model), the
-  // layers that it has (-1: to the last) and, where it begins a text model, what that takes features of.
-  std::int64_t slots = 0;
-  std::int32_t first_layer = 0, end_layer = -1;
+  double clip = 0, kl = 0;  // kPolicy only, see PolicySpec
+  // Submodels only (runtime/compose/submodel.h).
+  std::int64_t slots = 0;                        // slots of its ports; 0: a whole model
+  std::int32_t first_layer = 0, end_layer = -1;  // layers [first_layer, end_layer); -1: to the last
+  // The encoders whose features the first part of a text model takes.
   struct Features {
     std::string name;
     std::int64_t items = 0, tokens = 0;
@@ -47,10 +50,12 @@ struct ModelUse {
   }
 };
 
-// Names that the rest of the compiler may rely on: the dims "batch" and "seq", the data tensors "ids"
-// and "targets" (to generate, "requests" in its place; of an encoder "inputs"), and in outputs "loss"
-// (training, and of a policy with it "kl", "clipped" and "ratio"), "logp" (scoring, and of given texts beside
-// the loss), or "token" and its "logp" (generation). Ports are called as runtime/compose/submodel.h says.
+// Builds the graph of a model. The rest of the compiler may rely on these names:
+//   dims      "batch", "seq"
+//   data      "ids" and "targets"; in a generation "requests" instead of targets; in an encoder "inputs"
+//   outputs   training: "loss"; with a policy also "kl", "clipped" and "ratio"; with given texts also "logp"
+//             scoring: "logp"; generation: "token" and its "logp"
+//   ports     see runtime/compose/submodel.h
 Graph build_model(const ModelSpec& model, const ModelUse& use);
 
 }  // namespace hyperrun

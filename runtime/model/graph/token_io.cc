@@ -1,5 +1,7 @@
 #include "runtime/model/graph/token_io.h"
 
+#include <fmt/core.h>
+
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -70,7 +72,7 @@ void TokenIo::load_batch(const Tensor& ids) {
   std::vector<Tensor> loaded{ids};
   for (int further = 0; further <= b_.model.mtp.layers; ++further) {
     loaded.push_back(ids);
-    loaded.back().name = further == 0 ? "targets" : "targets." + std::to_string(further);
+    loaded.back().name = further == 0 ? "targets" : fmt::format("targets.{}", further);
   }
   targets_ = b_.nodes("batch", op::LoadBatch{}, {}, std::move(loaded));
   ids_ = targets_.front();
@@ -118,7 +120,7 @@ TensorId TokenIo::loss(const std::string& at, TensorId x, TensorId targets, doub
                   {Tensor{at + "loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
 }
 
-// Of each micro-batch its own.
+// The loss of given texts; each micro-batch has its own.
 void TokenIo::texts_loss(TensorId x) const {
   const Softmax of = softmax("", x, targets_[0], 1);
   b_.graph.outputs.emplace_back(
@@ -137,7 +139,7 @@ TensorId TokenIo::log_probs(const Softmax& of) const {
                  {b_.batch, b_.seq}, "logp");
 }
 
-// Their sums are reduced together, and reported one by one.
+// The loss of a policy. Its four sums are reduced together, and reported one by one.
 void TokenIo::policy_loss(TensorId logp) const {
   const std::vector<std::string> reported{"loss", "kl", "clipped", "ratio"};
   const DimId of_sums = b_.graph.add_dim("policy_sums", std::ssize(reported));

@@ -1,5 +1,5 @@
-// Where a model of text begins and ends: the tokens come in, with the tables of the vocabulary; from the
-// state behind the layers a loss goes out, log probabilities, or one more token.
+// Builds the begin and the end of a text model. At the begin it loads tokens and looks up the embedding. At
+// the end it turns the state behind the layers into a loss, log probabilities, or the next token.
 #pragma once
 
 #include <string>
@@ -11,29 +11,28 @@ namespace hyperrun {
 
 class TokenIo {
  public:
-  // `saved_as`: where a checkpoint has the embedding. What neither begins nor ends a model has neither tokens
-  // nor tables.
+  // `saved_as`: the name of the embedding in a checkpoint. A submodel that neither begins nor ends a model
+  // has neither tokens nor tables.
   TokenIo(Builder& builder, const std::string& saved_as);
 
-  // The rows of the tokens, to which those of features are added where a position has some.
+  // The embedding's rows of the tokens, plus rows of features at positions that have some.
   TensorId embedded(const std::string& out) const;
 
   TensorId embed() const { return embed_; }
-  // `further`: 0 for the model's, 1 for those of the first module that predicts further, ...
+  // The targets of the model (`further` = 0), or of module `further` of multi-token prediction (1, 2, ...).
   TensorId targets(int further) const { return targets_[static_cast<std::size_t>(further)]; }
 
-  TensorId positions() const;  // of the tokens, in their text
+  TensorId positions() const;  // the tokens' positions in their text
 
-  // What the end needs of the state behind the layers: all of it, or the row of the last token.
+  // The part of the state behind the layers that the end needs: all of it, or the row of the last token.
   TensorId last(TensorId x) const;
-  // Of the same, normed: the reported loss, log probabilities, or the token.
+  // Builds the outputs from that state, normed: the loss, log probabilities, or the token.
   void end(TensorId x) const;
-  // x, normed -> the cross entropy of a text, summed up and times `factor`. `at` is empty or ends with a
-  // point.
+  // x, normed -> the sum of the cross entropy of a text, times `factor`. `at` is empty or ends with a point.
   TensorId loss(const std::string& at, TensorId x, TensorId targets, double factor) const;
 
  private:
-  // What is known of each row's softmax: its own part's, and of the whole vocabulary.
+  // The sum, the maximum and the target's logit of each row's softmax, over the whole vocabulary.
   struct Softmax {
     TensorId sum, max, target;
   };
@@ -51,9 +50,8 @@ class TokenIo {
   Builder& b_;
   TensorId ids_, embed_, head_;
   std::vector<TensorId> targets_;
-  std::vector<TensorId>
-      trained_by_;                  // of texts: weight; of a policy: advantage, behaviour, reference as well
-  std::vector<TensorId> features_;  // of each its rows at the positions
+  std::vector<TensorId> trained_by_;  // given texts: weight; a policy also: advantage, behaviour, reference
+  std::vector<TensorId> features_;    // by encoder: the rows of features at the positions
 };
 
 }  // namespace hyperrun

@@ -1,6 +1,8 @@
-// Training: the most frequent pair of neighbours in all words is merged, again and again. Words are kept
-// once with their count; each pair knows the words it occurs in, so a merge touches only those; a heap
-// with outdated entries (told by their count) finds the next pair.
+// Trains byte-pair encoding: the most frequent pair of neighbours in all words is merged, again and again.
+// Each word is kept once with its count. Each pair knows the words in which it occurs, so a merge touches
+// only those. A heap finds the next pair; its outdated entries are recognised by their count.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <queue>
@@ -23,7 +25,7 @@ struct Word {
   std::int64_t count = 0;
 };
 
-// kEndOfText, then the bytes in the order of their printable forms.
+// The first tokens: kEndOfText, then the bytes in the order of their printable forms.
 std::vector<std::string> initial_tokens() {
   std::array<int, 256> bytes{};
   std::iota(bytes.begin(), bytes.end(), 0);
@@ -46,7 +48,7 @@ class BpeTrainer {
  private:
   struct Pair {
     std::int64_t count = 0;
-    std::vector<std::int32_t> words;  // all that hold the pair; some that do no more, some twice
+    std::vector<std::int32_t> words;  // all words with the pair, some twice, and some that lost it
   };
   struct Candidate {
     std::int64_t count;
@@ -104,8 +106,8 @@ void BpeTrainer::change(std::int32_t left, std::int32_t right, std::int64_t by, 
   grown_.push_back(key);
 }
 
-// The most frequent pair, of equals the smallest. A rise has put a newer entry into the heap, so an entry
-// below the truth is dropped; one above it comes back with the count of today.
+// Finds the most frequent pair, among equals the smallest. An entry with too small a count is dropped,
+// because a newer entry is in the heap. One with too large a count is put back with the true count.
 bool BpeTrainer::next_pair(std::uint64_t& key) {
   while (!heap_.empty()) {
     const Candidate top = heap_.top();
@@ -118,7 +120,7 @@ bool BpeTrainer::next_pair(std::uint64_t& key) {
   return false;
 }
 
-// Two different pairs may spell the same bytes ("ab" "c" and "a" "bc"): one token then.
+// The token of a merge. Two pairs that spell the same bytes ("ab" "c" and "a" "bc") have one token.
 std::int32_t BpeTrainer::id_of_merge(std::int32_t left, std::int32_t right) {
   std::string bytes = tokens_[static_cast<std::size_t>(left)] + tokens_[static_cast<std::size_t>(right)];
   const auto [it, is_new] = id_of_.try_emplace(bytes, static_cast<std::int32_t>(tokens_.size()));
@@ -187,10 +189,11 @@ Tokenizer BpeTrainer::run(std::int32_t vocab_size) {
 
 Tokenizer Tokenizer::train(std::string_view text, std::int32_t vocab_size) {
   if (vocab_size < kMinVocab)
-    throw Error(Code::kBadValue, "a byte-level tokenizer of " + std::to_string(vocab_size) +
-                                     " tokens has no room for the 256 bytes and " + std::string(kEndOfText))
+    throw Error(Code::kBadValue,
+                fmt::format("a byte-level tokenizer of {} tokens has no room for the 256 bytes and {}",
+                            vocab_size, kEndOfText))
         .at("model.vocab")
-        .legal(std::to_string(kMinVocab) + " or more");
+        .legal(fmt::format("{} or more", kMinVocab));
   BpeTrainer trainer;
   trainer.add_text(text);
   return trainer.run(vocab_size);

@@ -11,7 +11,7 @@ constexpr bool prints(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-// Indexed by byte.
+// The character of each byte.
 inline constexpr std::array<char32_t, 256> kByteToChar = [] {
   std::array<char32_t, 256> table{};
   char32_t next = 0x100;
@@ -20,7 +20,7 @@ inline constexpr std::array<char32_t, 256> kByteToChar = [] {
   return table;
 }();
 
-// Indexed by character; -1 where it stands for no byte.
+// The byte of each character; -1: the character stands for no byte.
 inline constexpr std::array<std::int16_t, 0x144> kCharToByte = [] {
   std::array<std::int16_t, 0x144> table{};
   table.fill(-1);

@@ -1,5 +1,7 @@
 #include "runtime/model/text/corpus.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -59,7 +61,7 @@ std::string read_text(const fs::path& path) {
   const std::size_t invalid = find_invalid(text);
   if (invalid < text.size())
     throw Error(Code::kBadCorpus,
-                "byte " + std::to_string(invalid) + " begins no character: this is no text in UTF-8")
+                fmt::format("byte {} begins no character: this is no text in UTF-8", invalid))
         .at(path.string())
         .fix("convert it (iconv -t UTF-8), or give another file");
   return text;
@@ -89,9 +91,8 @@ std::string read_corpus(const fs::path& path, std::string_view between) {
 void require_sample(std::span<const std::int32_t> tokens, std::int32_t sequence, const std::string& place) {
   const auto needed = static_cast<std::size_t>(sequence) + 1;
   if (tokens.size() >= needed) return;
-  throw Error(Code::kBadCorpus, "too short: it has " + std::to_string(tokens.size()) +
-                                    " tokens, one sample of sequence " + std::to_string(sequence) +
-                                    " needs " + std::to_string(needed))
+  throw Error(Code::kBadCorpus, fmt::format("too short: it has {} tokens, one sample of sequence {} needs {}",
+                                            tokens.size(), sequence, needed))
       .at(place)
       .fix("take a longer text or a smaller model.sequence");
 }

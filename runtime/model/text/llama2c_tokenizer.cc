@@ -1,5 +1,7 @@
 #include "runtime/model/text/llama2c_tokenizer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,13 +38,12 @@ class Reader {
     std::vector<Piece> pieces;
     for (std::int32_t id = 0; id < count_; ++id) {
       const auto score = next<float>(id);
-      if (!std::isfinite(score)) throw error("the score of token " + std::to_string(id) + " is no number");
+      if (!std::isfinite(score)) throw error(fmt::format("the score of token {} is no number", id));
       pieces.push_back({score, text(id, longest)});
     }
     if (at_ != content_.size())
-      throw error("it goes on behind the " + std::to_string(count_) +
-                  " tokens of the model's vocabulary, for " + std::to_string(content_.size() - at_) +
-                  " bytes");
+      throw error(fmt::format("it goes on behind the {} tokens of the model's vocabulary, for {} bytes",
+                              count_, content_.size() - at_));
     return pieces;
   }
 
@@ -55,8 +56,7 @@ class Reader {
  private:
   std::string_view take(std::size_t bytes, std::int32_t id) {
     if (content_.size() - at_ < bytes)
-      throw error("it ends within token " + std::to_string(id) + " of the " + std::to_string(count_) +
-                  " that the model has");
+      throw error(fmt::format("it ends within token {} of the {} that the model has", id, count_));
     return std::string_view(content_).substr(std::exchange(at_, at_ + bytes), bytes);
   }
 
@@ -70,16 +70,15 @@ class Reader {
   std::string text(std::int32_t id, std::int32_t longest) {
     const auto length = next<std::int32_t>(id);
     if (length < 1 || length > longest)
-      throw error("token " + std::to_string(id) + " has a length of " + std::to_string(length))
-          .legal("1 to " + std::to_string(longest) +
-                 ", the length of the longest token by the file's first word");
+      throw error(fmt::format("token {} has a length of {}", id, length))
+          .legal(fmt::format("1 to {}, the length of the longest token by the file's first word", longest));
     std::string text(take(static_cast<std::size_t>(length), id));
-    if (find_invalid(text) < text.size()) throw error("token " + std::to_string(id) + " is no text in UTF-8");
+    if (find_invalid(text) < text.size()) throw error(fmt::format("token {} is no text in UTF-8", id));
     return text;
   }
 
   std::string place_, content_;
-  std::int32_t count_;  // of tokens
+  std::int32_t count_;  // number of tokens
   std::size_t at_ = 0;
 };
 
@@ -95,7 +94,7 @@ void check_first(const std::vector<Piece>& pieces, const Reader& reader) {
                                                  : byte_name(static_cast<unsigned char>(id - kFirstByte));
     const std::string& text = pieces[static_cast<std::size_t>(id)].text;
     if (without_breaks(text) != expected)
-      throw reader.error("token " + std::to_string(id) + " is \"" + text + "\"").legal(expected);
+      throw reader.error(fmt::format("token {} is \"{}\"", id, text)).legal(expected);
   }
 }
 
@@ -109,9 +108,9 @@ Ids ids_of(const std::vector<Piece>& pieces, const Reader& reader) {
   return ids;
 }
 
-// Every pair that makes a token, by that token's score. Of the pairs of one token the one whose left part is
-// longer comes first, as in Hugging Face's conversion; it matters only where three tokens in a row could
-// become that token in two ways.
+// Every pair that makes a token, ordered by that token's score. Among pairs of one token the one with the
+// longer left part comes first, as in Hugging Face's conversion. That matters only where three tokens in a
+// row could become the token in two ways.
 std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
   struct Ranked {
     Merge merge;
@@ -139,8 +138,8 @@ std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
 Tokenizer read_llama2c_tokenizer(const std::filesystem::path& path, std::int32_t vocab_size) {
   Reader reader(path, vocab_size);
   if (vocab_size < kFirstPiece)
-    throw reader.error("the model has " + std::to_string(vocab_size) + " tokens, fewer than any tokenizer")
-        .legal(std::to_string(kFirstPiece) + " or more");
+    throw reader.error(fmt::format("the model has {} tokens, fewer than any tokenizer", vocab_size))
+        .legal(fmt::format("{} or more", kFirstPiece));
   std::vector<Piece> pieces = reader.pieces();
   check_first(pieces, reader);
 

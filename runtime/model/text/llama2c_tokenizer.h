@@ -1,6 +1,6 @@
-// llama2.c's tokenizer.bin, made of a SentencePiece model: int32 length of the longest token, then of each
-// token a float32 score, its int32 length and its bytes. Token 0 is <unk>, 1 <s>, 2 </s>, 3 to 258 are the
-// bytes. Of two neighbours that together are a token, those merge whose token has the highest score.
+// Reads llama2.c's tokenizer.bin, which is made of a SentencePiece model: the int32 length of the longest
+// token, then for each token a float32 score, an int32 length and the bytes. Token 0 is <unk>, 1 <s>, 2 </s>,
+// 3 to 258 are the bytes. Neighbours merge if they are a token together, that with the highest score first.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hyperrun {
 
-// The file does not say how many tokens it has: as many as the model's vocabulary. kMissingFile;
+// Reads a file of `vocab_size` tokens, because the file itself does not say how many it has. kMissingFile;
 // kBadTokenizer for anything but exactly such a file.
 Tokenizer read_llama2c_tokenizer(const std::filesystem::path& path, std::int32_t vocab_size);
 

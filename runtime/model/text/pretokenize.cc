@@ -10,7 +10,7 @@
 namespace hyperrun {
 namespace {
 
-// End of the run of `kind` from `at` on; `last` is where its last character begins.
+// A run of characters of one class: its end, and the begin of its last character.
 struct Run {
   std::size_t end, last;
 };
@@ -29,7 +29,7 @@ CharClass class_at(std::string_view text, std::size_t at) { return class_of(char
 
 bool is_break(char c) { return c == '\r' || c == '\n'; }
 
-// \s+(?!\S)|\s+ where the white space `space` begins at `at`.
+// Matches \s+(?!\S)|\s+ for the white space `space` that begins at `at`.
 std::size_t space_length(const Run& space, std::string_view text, std::size_t at) {
   const bool leaves_last = space.end < text.size() && space.last > at;
   return (leaves_last ? space.last : space.end) - at;
@@ -43,7 +43,7 @@ std::size_t contraction_length(std::string_view text) {
   return 0;
 }
 
-// Of either case; of all letters only s has a third form, the long s.
+// The length of a contraction in either case. Of all letters only s has a third form, the long s.
 std::size_t any_case_contraction_length(std::string_view text) {
   if (text.starts_with("'\u017F")) return std::string_view("'\u017F").size();
   const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
@@ -62,7 +62,7 @@ std::size_t gpt2_word_length(std::string_view text, std::size_t at) {
   return space_length(run_of(CharClass::kSpace, text, at), text, at);
 }
 
-// The first `most` characters of a run.
+// The length of the first `most` characters of a run.
 std::size_t run_length(CharClass kind, std::string_view text, std::size_t at, int most) {
   std::size_t end = at;
   for (; most > 0 && end < text.size() && class_at(text, end) == kind; --most)
@@ -70,7 +70,7 @@ std::size_t run_length(CharClass kind, std::string_view text, std::size_t at, in
   return end - at;
 }
 
-// White space up to its last line break; without one as GPT-2's.
+// The length of white space up to its last line break; without a line break the same as for GPT-2.
 std::size_t llama3_space_length(std::string_view text, std::size_t at) {
   const Run space = run_of(CharClass::kSpace, text, at);
   for (std::size_t end = space.end; end > at; --end)

@@ -1,13 +1,13 @@
-// Which tokens a step sees: a pure function of (seed, step, sequence index in the global batch). It
-// knows neither devices nor layout nor micro-batches, so every rank asks for the part it holds and
-// all layouts train on the same samples; nothing has to be saved to resume.
+// Chooses the tokens of a step by a pure function of (seed, step, sequence index in the global batch). It
+// knows neither devices nor layout nor micro-batches, so every rank asks for the part it holds and all
+// layouts train on the same samples. Nothing has to be saved to resume.
 //
 //   tokens   t0 t1 t2 t3 | t4 t5 t6 t7 | t8 ...        sequence = 4
 //   window 0 ids t0..t3, targets t1..t4;   window 1 ids t4..t7, targets t5..t8
 //
-// An epoch visits every window once, in an order shuffled anew. The windows do not overlap: each
-// token is an input once and a target once. Tokens that are over (fewer than a window) are left out
-// at the front or the back, elsewhere in every epoch. A batch may span two epochs.
+// An epoch visits every window once, in a newly shuffled order. The windows do not overlap: each token is an
+// input once and a target once. Remaining tokens, fewer than a window, are left out at the front or the back,
+// in different places in every epoch. A batch may span two epochs.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ enum class SampleOrder : std::uint8_t {
 
 class Sampler {
  public:
-  // `tokens` outlives the sampler and has more than `sequence` tokens (TokenStream sees to it).
+  // `tokens` must outlive the sampler, and must have more than `sequence` tokens (TokenStream checks this).
   Sampler(std::span<const std::int32_t> tokens, std::int32_t sequence, std::int32_t batch, std::uint64_t seed,
           SampleOrder order = SampleOrder::kShuffled);
 
   std::int64_t windows_per_epoch() const { return windows_; }
 
-  // First token of sequence `index` (0 <= index < batch) of the global batch of `step`.
+  // The index of the first token of sequence `index` (0 <= index < batch) in the global batch of `step`.
   std::int64_t start(std::int64_t step, std::int64_t index) const;
 
   // The columns [from, from + length) of every sequence; for inputs that are split along the sequence.
@@ -36,7 +36,7 @@ class Sampler {
     std::int32_t from, length;
   };
 
-  // Sequences [first, first + count) of the batch of `step`. `ids` and `targets` are row-major
+  // Fills in sequences [first, first + count) of the batch of `step`. `ids` and `targets` are row-major
   // [count, columns.length] (without columns: [count, sequence]); each element is a token id.
   void fill(std::int64_t step, std::int64_t first, std::int64_t count, Columns columns, std::int32_t* ids,
             std::int32_t* targets) const;

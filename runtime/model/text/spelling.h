@@ -1,5 +1,5 @@
-// How tokenizer.json spells the bytes of a token: byte-level tokenizers with a character for each byte
-// (byte_map.h), SentencePiece as text in which "▁" stands for a blank, with "<0x0A>" for the byte 10.
+// The spelling of a token's bytes in tokenizer.json. Byte-level tokenizers have a character for each byte
+// (byte_map.h). SentencePiece has text in which "▁" stands for a blank and "<0x0A>" for the byte 10.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace hyperrun {
 
 std::string printable(std::string_view bytes);
-// Appends what `text` stands for; false when a character of it stands for no byte.
+// Appends the bytes that `text` spells; false when one of its characters stands for no byte.
 bool to_bytes(std::string_view text, std::string& bytes);
 
 std::string with_marks(std::string_view text);     // blanks to "▁"

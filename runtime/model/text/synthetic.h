@@ -1,4 +1,4 @@
-// A made-up text, where there is no corpus.
+// A made-up text, for jobs without a corpus.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace hyperrun {
 
-// Tokens below `vocab` with a structure that can be learnt: mostly a fixed successor, sometimes another.
-// Always the same.
+// Tokens below `vocab` with a structure that can be learnt: a token mostly has a fixed successor, sometimes
+// another. The result is always the same.
 std::vector<std::int32_t> synthetic_tokens(std::int32_t vocab, std::size_t count);
 
 }  // namespace hyperrun

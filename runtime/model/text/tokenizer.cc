@@ -15,7 +15,7 @@ namespace {
 
 using Symbols = TokenizerParts::Symbols;
 
-// A blank behind anything else: where words are cut at blanks, such a token would be lost.
+// True for a token with a blank behind another character. It would be lost if words were cut at blanks.
 bool crosses_words(std::string_view token) {
   return token.find(' ', std::min(token.find_first_not_of(' '), token.size())) != std::string_view::npos;
 }
@@ -25,7 +25,7 @@ bool crosses_words(std::string_view token) {
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
   const auto is_token = [&](std::int32_t id) { return id >= 0 && id < vocab_size(); };
   HR_CHECK(is_token(end_of_text()) && std::ranges::all_of(parts_.byte_ids, is_token));
-  // Of two special tokens that begin at one place the longer counts.
+  // If two special tokens begin at one place, the longer one counts.
   std::ranges::stable_sort(parts_.special, std::greater{}, [&](std::int32_t id) { return token(id).size(); });
 
   ranks_.reserve(merges().size());
@@ -48,7 +48,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
 
 namespace {
 
-// The ids of a word while they are merged: a list in an array, holes are jumped over.
+// The ids of a word while they are merged: a linked list in an array.
 class MergeList {
  public:
   explicit MergeList(std::vector<std::int32_t> ids)
@@ -83,7 +83,7 @@ class MergeList {
  private:
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-  std::vector<std::int32_t> ids_;  // -1: merged into the one before
+  std::vector<std::int32_t> ids_;  // -1: merged into the entry before
   std::vector<std::int32_t> next_, prev_;
 };
 
@@ -115,7 +115,7 @@ void Tokenizer::encode_word(std::string_view word, std::vector<std::int32_t>& ou
     if (const auto it = ids_.find(std::string(word)); it != ids_.end()) return out.push_back(it->second);
   MergeList list(symbols_of(word));
 
-  // Lowest rank first, of equals the leftmost. An entry is outdated when its place has another pair now.
+  // An entry of the heap: lowest rank first, then leftmost. It is outdated if its place has another pair now.
   struct Entry {
     std::int32_t rank, place, result;
     std::uint64_t pair;

@@ -1,12 +1,12 @@
-// Byte-pair encoding: text is cut into words (text/pretokenize.h), a word is its symbols, and the neighbours
-// of the lowest rank are merged, again and again. Symbols are
-// - bytes, as GPT-2 and Llama 3 have them, or
-// - characters, and the bytes of a character that is no token, as SentencePiece and Llama 2 have them. A
-// blank
-//   goes before the text there.
-// Every byte is a token of its own, so any text, valid UTF-8 or not, comes back from decode() as it was.
+// Byte-pair encoding: text is cut into words (text/pretokenize.h), a word is a list of symbols, and the
+// neighbours with the lowest rank are merged, again and again. Symbols are
+// - bytes, in GPT-2 and Llama 3, or
+// - characters, and the bytes of characters that are no tokens, in SentencePiece and Llama 2. These put a
+//   blank before the text.
+// Every byte is a token of its own, so decode() restores any text, valid UTF-8 or not.
 //
-// Written and read as tokenizer.json of Hugging Face's tokenizers library, which gives the same ids.
+// Tokenizers are files in the form of tokenizer.json of Hugging Face's tokenizers library, which gives the
+// same ids.
 #pragma once
 
 #include <array>
@@ -22,30 +22,30 @@
 
 namespace hyperrun {
 
-// Ends a document. Stands for itself wherever it occurs in a text.
+// The token that ends a document. It stands for itself wherever it occurs in a text.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-// Stands for a blank in the tokens of SentencePiece.
+// The mark that stands for a blank in the tokens of SentencePiece.
 inline constexpr std::string_view kBlankMark = "\u2581";
 
-// Two neighbours as one key; keys order as (left, right) do.
+// Two neighbours as one key; keys have the order of (left, right).
 constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
   return (static_cast<std::uint64_t>(left) << 32) | static_cast<std::uint32_t>(right);
 }
 
-// Two tokens that become one.
+// Two tokens that are merged into one.
 struct Merge {
   std::int32_t left, right, result;
   bool operator==(const Merge&) const = default;
 };
 
-// What a tokenizer is made of.
+// The data of a tokenizer.
 struct TokenizerParts {
   enum class Symbols : std::uint8_t { kBytes, kCharacters };
 
-  std::vector<std::string> tokens;           // by id, its bytes
+  std::vector<std::string> tokens;           // bytes of each token, by id
   std::vector<Merge> merges;                 // in the order of their rank
-  std::vector<std::int32_t> special;         // matched as a whole, never merged
+  std::vector<std::int32_t> special;         // tokens that are matched as a whole, never merged
   std::array<std::int32_t, 256> byte_ids{};  // the token of each byte
   std::int32_t end_of_text = 0;              // ends a document
   std::int32_t begin_of_text = -1;           // goes before a document or a prompt; -1: there is none
@@ -66,8 +66,8 @@ class Tokenizer {
   // bytes follow in the order of their printable forms, then the merges as they were found.
   static Tokenizer train(std::string_view text, std::int32_t vocab_size);
 
-  // The caller (training, a validated file) answers for consistency. With characters for symbols, words are
-  // cut where no token crosses, which changes no id.
+  // The caller (training, a validated file) guarantees that `parts` are consistent. With characters for
+  // symbols, words are cut where no token crosses, which changes no id.
   explicit Tokenizer(TokenizerParts parts);
 
   const TokenizerParts& parts() const { return parts_; }
@@ -78,10 +78,10 @@ class Tokenizer {
   const std::string& token(std::int32_t id) const { return parts_.tokens[static_cast<std::size_t>(id)]; }
   const std::vector<Merge>& merges() const { return parts_.merges; }
 
-  // Without what goes before a text (begin_of_text).
+  // The ids of a text, without begin_of_text.
   std::vector<std::int32_t> encode(std::string_view text) const;
-  // An id outside [0, vocab_size) becomes U+FFFD: a model's vocabulary may be larger than ours. A
-  // begin_of_text at the front and the blank that encode() put there are left out.
+  // The text of `ids`. An id outside [0, vocab_size) becomes U+FFFD, because a model's vocabulary may be
+  // larger than ours. A begin_of_text at the front and the blank that encode() put there are left out.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   bool operator==(const Tokenizer& o) const { return parts_ == o.parts_; }
@@ -97,13 +97,13 @@ class Tokenizer {
   std::vector<std::int32_t> symbols_of(std::string_view word) const;
 
   TokenizerParts parts_;
-  std::unordered_map<std::uint64_t, Ranked> ranks_;    // pair_key(left, right) to the merge
-  std::unordered_map<std::string, std::int32_t> ids_;  // of tokens that are neither special nor bytes
+  std::unordered_map<std::uint64_t, Ranked> ranks_;    // merges by pair_key(left, right)
+  std::unordered_map<std::string, std::int32_t> ids_;  // ids of tokens that are neither special nor bytes
 };
 
-// tokenizer.json as GPT-2, Llama 2 or Llama 3 have it. Reading refuses what would give other ids than
-// Hugging Face's library does (another model, normalizer or pre-tokenizer): kBadCheckpoint with the field;
-// kMissingFile.
+// Reads and writes a tokenizer.json of the form of GPT-2, Llama 2 or Llama 3. Reading refuses settings for
+// which Hugging Face's library would give other ids (another model, normalizer or pre-tokenizer):
+// kBadCheckpoint with the field; kMissingFile.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 void write_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 

@@ -1,10 +1,13 @@
-// tokenizer.json: its vocabulary, merges and special tokens.
+// Reads and writes the vocabulary, merges and special tokens of tokenizer.json.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "runtime/base/joined.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/json_file.h"
 #include "runtime/model/text/spelling.h"
@@ -20,7 +23,7 @@ namespace {
 
 using Symbols = TokenizerParts::Symbols;
 
-// What ends a document, in files that do not say which token does.
+// Tokens that end a document, for files that do not name theirs.
 constexpr std::array<std::string_view, 3> kEndsOfText{kEndOfText, "<|end_of_text|>", "</s>"};
 
 ordered_json added_tokens(const Tokenizer& tokenizer) {
@@ -38,7 +41,7 @@ ordered_json added_tokens(const Tokenizer& tokenizer) {
   return list;
 }
 
-// Every token as the file spells it.
+// Every token in the file's spelling.
 std::vector<std::string> spelled_tokens(const TokenizerParts& parts) {
   std::vector<std::string> spelled(parts.tokens.size());
   std::ranges::transform(parts.tokens, spelled.begin(), [&](const std::string& token) {
@@ -57,7 +60,7 @@ ordered_json model(const Tokenizer& tokenizer) {
   const std::vector<std::string> spelled = spelled_tokens(parts);
   ordered_json vocab = ordered_json::object(), merges = ordered_json::array();
   for (std::size_t id = 0; id < spelled.size(); ++id)
-    // Appended rather than looked up, which would be linear in an ordered object.
+    // Entries are appended, because a lookup in an ordered object takes linear time.
     vocab.get_ref<ordered_json::object_t&>().emplace_back(spelled[id], id);
   for (const Merge& merge : parts.merges)
     merges.push_back(spelled[static_cast<std::size_t>(merge.left)] + " " +
@@ -75,9 +78,9 @@ ordered_json model(const Tokenizer& tokenizer) {
           {"merges", std::move(merges)}};
 }
 
-// Reading. What follows refuses every setting under which the same text would give other ids.
+// Reading: the functions below refuse every setting under which the same text would give other ids.
 
-using Vocab = std::unordered_map<std::string, std::int32_t>;  // as spelled in the file
+using Vocab = std::unordered_map<std::string, std::int32_t>;  // ids by the file's spelling
 
 void check_model(const JsonFields& model, Symbols symbols) {
   const bool characters = symbols == Symbols::kCharacters;
@@ -115,7 +118,7 @@ std::set<std::int32_t> read_special(const JsonFields& root, const std::string& p
     const JsonFields token(entry, place + ": added_tokens");
     for (const char* field : {"single_word", "lstrip", "rstrip"})
       refuse_if(token.boolean(field, false), token, field, "false");
-    // It would be looked for behind the normalizer, with a blank before it.
+    // A normalized token would be matched after the normalizer, with a blank before it.
     refuse_if(symbols == Symbols::kCharacters && token.boolean("normalized", false), token, "normalized",
               "false");
     const std::string content = token.string("content", "");
@@ -128,7 +131,7 @@ std::set<std::int32_t> read_special(const JsonFields& root, const std::string& p
   return special;
 }
 
-// The bytes that a token is spelled for.
+// The bytes of a token, from its spelling.
 std::string read_token(const JsonFields& model, const std::string& spelled, Symbols symbols) {
   if (symbols == Symbols::kCharacters) {
     const std::optional<unsigned char> byte = byte_of_name(spelled);
@@ -145,16 +148,16 @@ std::vector<std::string> tokens_by_id(const JsonFields& model, const Vocab& voca
   std::vector<std::string> tokens(vocab.size());
   for (const auto& [spelled, id] : vocab) {
     if (static_cast<std::size_t>(id) >= tokens.size() || !tokens[static_cast<std::size_t>(id)].empty())
-      throw model.error("vocab", "ids must be 0 to " + std::to_string(tokens.size() - 1) + ", each once; \"" +
-                                     spelled + "\" has " + std::to_string(id));
-    if (spelled.empty()) throw model.error("vocab", "the token " + std::to_string(id) + " is empty");
+      throw model.error("vocab", fmt::format("ids must be 0 to {}, each once; \"{}\" has {}",
+                                             tokens.size() - 1, spelled, id));
+    if (spelled.empty()) throw model.error("vocab", fmt::format("the token {} is empty", id));
     tokens[static_cast<std::size_t>(id)] =
         special.contains(id) ? spelled : read_token(model, spelled, symbols);
   }
   return tokens;
 }
 
-// Without all of them not every text has ids.
+// The token of each byte. All must exist, else some texts would have no ids.
 std::array<std::int32_t, 256> find_bytes(const JsonFields& model, const Vocab& vocab, Symbols symbols,
                                          const std::set<std::int32_t>& special) {
   std::array<std::int32_t, 256> ids{};
@@ -168,19 +171,17 @@ std::array<std::int32_t, 256> find_bytes(const JsonFields& model, const Vocab& v
     ids[byte] = it->second;
     ++found;
   }
-  if (found != 256) throw model.error("vocab", "has " + std::to_string(found) + " of the 256 single bytes");
+  if (found != 256) throw model.error("vocab", fmt::format("has {} of the 256 single bytes", found));
   return ids;
 }
 
 std::int32_t find_end_of_text(const JsonFields& root, const Vocab& vocab,
                               const std::set<std::int32_t>& special) {
-  std::string names;
   for (const std::string_view name : kEndsOfText) {
     const auto it = vocab.find(std::string(name));
     if (it != vocab.end() && special.contains(it->second)) return it->second;
-    names += (names.empty() ? "" : ", ") + std::string(name);
   }
-  throw root.error("added_tokens", "no token ends a document").legal(names);
+  throw root.error("added_tokens", "no token ends a document").legal(joined(kEndsOfText));
 }
 
 std::int32_t find_begin_of_text(const JsonFields& root, const std::string& name, const Vocab& vocab,
@@ -192,7 +193,7 @@ std::int32_t find_begin_of_text(const JsonFields& root, const std::string& name,
   return it->second;
 }
 
-// "left right", or ["left", "right"] in newer files.
+// Splits a merge: "left right", or ["left", "right"] in newer files.
 std::pair<std::string, std::string> split_merge(const JsonFields& model, const json& entry) {
   if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string())
     return {entry[0].get<std::string>(), entry[1].get<std::string>()};

@@ -62,7 +62,7 @@ ordered_json post_processor(const Tokenizer& tokenizer) {
           {"special_tokens", {{begin, ids}}}};
 }
 
-// Reading. What follows refuses every setting under which the same text would give other ids.
+// Reading: the functions below refuse every setting under which the same text would give other ids.
 
 void check_byte_level(const JsonFields& step, bool use_regex) {
   refuse_if(step.string("type", "") != "ByteLevel", step, "type", "ByteLevel");
@@ -106,7 +106,7 @@ std::string read_template(const JsonFields& step) {
 
 std::string read_post_processor(const JsonFields& step, const std::string& place) {
   const std::string type = step.string("type", "");
-  if (type == "ByteLevel") return "";  // moves offsets into the text, no ids
+  if (type == "ByteLevel") return "";  // changes offsets into the text, no ids
   if (type == "TemplateProcessing") return read_template(step);
   refuse_if(type != "Sequence", step, "type", "null, ByteLevel, TemplateProcessing, a Sequence of these");
   const json& steps = step.required("processors");

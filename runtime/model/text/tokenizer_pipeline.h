@@ -1,5 +1,5 @@
-// The steps of tokenizer.json around its model: what is made of a text before it is cut into words, where it
-// is cut, what goes before it. Two chains of steps are known:
+// The steps of tokenizer.json around its model: how a text is normalized, how it is cut into words, and which
+// token goes before it. Two chains of steps are supported:
 //
 //               byte-level (GPT-2, Llama 3)               SentencePiece (Llama 2)
 // normalizer    none                                      a blank before the text, each blank to "▁"
@@ -21,10 +21,10 @@ struct Pipeline {
   std::string begin_of_text;  // the special token that goes before a text; empty: none
 };
 
-// Any other chain is refused at its field.
+// Reads the steps; refuses any other chain at its field.
 Pipeline read_pipeline(const JsonFields& root, const std::string& place);
 
-// The fields before "model", in their order.
+// Writes the fields before "model", in their order.
 void write_pipeline(const Tokenizer& tokenizer, nlohmann::ordered_json& root);
 
 void refuse_if(bool condition, const JsonFields& fields, const char* field, const std::string& legal);

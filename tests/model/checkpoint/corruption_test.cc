@@ -1,5 +1,5 @@
-// Damaged files, thousands of them: each reads back as it was written or is refused. Never a crash, never
-// a byte outside the file (the sanitizer build sees one).
+// Thousands of damaged files: each is read back as it was written, or refused. There is never a crash, and
+// never an access outside the file, which the sanitizer build would find.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string good_file(const TemporaryDirectory& dir) {
   return read_file(dir / "good", Code::kBadCheckpoint);
 }
 
-// Loads, or throws an Error about the checkpoint: its cause, "" when it loaded. Touches every byte.
+// The cause of the Error that loading throws; "" when it loads. Touches every byte.
 std::string refusal(const std::filesystem::path& path) try {
   const SafetensorsReader reader(path);
   std::size_t total = 0, ones = 0;
@@ -95,7 +95,7 @@ TEST(Corruption, RandomDamageNeverCrashes) {
     put_file(dir / "bad", bad);
     loaded += refusal(dir / "bad").empty();
   }
-  // Damage to data alone cannot be seen; damage to the header must nearly always be.
+  // Damage to data alone cannot be detected; damage to the header must be, nearly always.
   EXPECT_LT(loaded, kFiles / 2);
 }
 

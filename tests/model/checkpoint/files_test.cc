@@ -57,7 +57,7 @@ TEST(AtomicFile, UnwritablePlaces) {
   EXPECT_ERROR(write_file(dir / "absent/f", "x"), Code::kUnwritable, "absent/f", "No such file");
   fs::create_directory(dir / "d");
   EXPECT_ERROR(write_file(dir / "d", "x"), Code::kUnwritable, "/d", "Is a directory");
-  // More than any disk holds: found before a byte is written.
+  // A size beyond any disk is refused before a byte is written.
   EXPECT_ERROR(AtomicFile(dir / "huge", std::int64_t{1} << 60), Code::kUnwritable, "huge", "reserve");
   EXPECT_EQ(dir.entries(), 2);
 }

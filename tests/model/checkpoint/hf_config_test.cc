@@ -29,7 +29,7 @@ TEST(HfConfig, RoundTrip) {
   EXPECT_EQ(read_config(dir / "config.json"), example());
 }
 
-// As Meta's Llama 3.1 and 3.2 have it.
+// The rope scaling of Meta's Llama 3.1 and 3.2.
 TEST(HfConfig, ReadsRopeScaling) {
   const TemporaryDirectory dir;
   json root = json::parse(to_config_json(example()));
@@ -82,7 +82,7 @@ TEST(HfConfig, WritesTheFieldsThatTransformersReads) {
   EXPECT_EQ(root["bos_token_id"], 7);
 }
 
-// A file of Llama 2's time: defaults for what it does not say.
+// A file from the time of Llama 2, with many fields missing.
 TEST(HfConfig, FillsInDefaults) {
   const TemporaryDirectory dir;
   put_file(dir / "config.json", R"({"architectures":["LlamaForCausalLM"],"hidden_size":288,
@@ -107,7 +107,7 @@ TEST(HfConfig, ReadsNewerRopeParametersAndDtype) {
   EXPECT_EQ(read_config(dir.path()), expected);
 }
 
-// As Meta's Llama 3 has them: any of them ends a text. What was one number comes back as that.
+// Meta's Llama 3 has several ids that end a text. A single number is written back as a number.
 TEST(HfConfig, EndsOfText) {
   const TemporaryDirectory dir;
   const std::pair<json, EndsOfText> kEnds[] = {{7, {{7}}}, {{7}, {{7}, true}}, {{5, 9, 7}, {{5, 9, 7}, true}},
@@ -127,7 +127,7 @@ TEST(HfConfig, EndsOfText) {
   }
 }
 
-// Who has but ends has the first before a text, too.
+// A file with eos ids but no bos id begins texts with the first eos id.
 TEST(HfConfig, BeginsWithTheFirstEnd) {
   const TemporaryDirectory dir;
   json root = json::parse(to_config_json(example()));
@@ -207,7 +207,7 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
   }
 }
 
-// What is larger than a job may say is refused here, before anything is made of it.
+// Sizes beyond the limits of a job are refused here, before anything is allocated.
 TEST(HfConfig, SizesAreThoseOfAJob) {
   const std::pair<const char*, std::int64_t> kSizes[] = {
       {"num_hidden_layers", 4096},          {"hidden_size", 1 << 20}, {"num_attention_heads", 4096},
@@ -262,7 +262,8 @@ TEST(HfConfig, Mixtral) {
   EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "sliding_window", "not supported");
 }
 
-// Fields, names and values as deepseek-ai/DeepSeek-V3 has them, at a small size and without its rope_scaling.
+// Fields, names and values are those of deepseek-ai/DeepSeek-V3, at a small size and without its
+// rope_scaling.
 TEST(HfConfig, DeepSeek) {
   const TemporaryDirectory dir;
   const json root = {{"architectures", {"DeepseekV3ForCausalLM"}},
@@ -351,7 +352,7 @@ TEST(HfConfig, DeepSeek) {
   }
 }
 
-// Fields, names and values as openai-community/gpt2 has them, at a small size.
+// Fields, names and values are those of openai-community/gpt2, at a small size.
 TEST(HfConfig, Gpt2) {
   const TemporaryDirectory dir;
   const json root = {{"activation_function", "gelu_new"},
@@ -393,7 +394,7 @@ TEST(HfConfig, Gpt2) {
   EXPECT_EQ(written["n_inner"], 72);
   for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) EXPECT_EQ(written[dropout], 0.0);
 
-  expected.model.positions = 80;  // the table's size is what the file tells
+  expected.model.positions = 80;  // the file has the table's size
   expected.model.tied_head = false;
   expected.model.ffn = 50;
   put_file(dir / "config.json", to_config_json(expected));

@@ -14,7 +14,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(const auto& values) { return std::as_bytes(std::span(values)); }
 
-// A file as any program may write it: the length word, this header, this data.
+// A file of some other program: the length word, the header, the data.
 std::string raw_file(const std::string& header, const std::string& data) {
   const std::uint64_t length = header.size();
   std::string file(sizeof length, '\0');
@@ -58,7 +58,7 @@ TEST(Safetensors, WrittenInPiecesOutOfOrderReadsBackEqual) {
   EXPECT_EQ(reader.metadata(), (Metadata{{"format", "pt"}, {"step", "12"}}));
 }
 
-// The bytes themselves, as the format's description has them.
+// The bytes of a file follow the description of the format.
 TEST(Safetensors, BytesOnDisk) {
   const TemporaryDirectory dir;
   const std::vector<std::int32_t> data = {1, 2};

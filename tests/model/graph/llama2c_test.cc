@@ -1,4 +1,4 @@
-// A model of llama2.c, imported, computes what llama2.c does; files that are none are refused.
+// An imported model of llama2.c computes the same as llama2.c; other files are refused.
 #include "runtime/model/checkpoint/llama2c.h"
 
 #include <gmock/gmock.h>
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(All, Llama2c,
                                            Variant{"Version1Shared", 1, true, 2}),
                          [](const auto& info) { return info.param.name; });
 
-// Rows of `weight` [rows, dim] times x, in double.
+// The product of `weight` [rows, dim] and x, in double.
 std::vector<double> project(const std::vector<float>& weight, const std::vector<double>& x) {
   std::vector<double> y(weight.size() / x.size());
   for (std::size_t r = 0; r < y.size(); ++r)
@@ -105,7 +105,7 @@ std::vector<double> project(const std::vector<float>& weight, const std::vector<
   return y;
 }
 
-// As Hugging Face's Llama turns a head: elements i and i + half.
+// Turns each head like Hugging Face's Llama: pairs are elements i and i + half.
 void turn_halves(std::span<double> x, std::size_t head_size, std::int64_t position) {
   const std::size_t half = head_size / 2;
   for (std::size_t head = 0; head < x.size(); head += head_size)
@@ -207,7 +207,7 @@ TEST(Llama2cFile, WhatIsNoModelIsRefusedByName) {
   EXPECT_ERROR(Llama2cFile(dir / "absent.bin"), Code::kMissingFile, "absent.bin", "no such");
 }
 
-// Whatever the header says, it ends with an error and takes no memory for what is not there.
+// Any damaged header ends with an error, and takes no memory for data that does not exist.
 TEST(Llama2cFile, DamagedHeaders) {
   Llama2cModel model;
   model.fill(1);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kFixture = HYPERRUN_SOURCE_DIR "/tests/model/graph/fixture";
 constexpr std::int64_t kBatch = 4, kSequence = 16, kVocab = 66;
 
-// float32 against float64: the errors of some thousand sums, each about 6e-8.
+// The allowed difference of float32 from float64: some thousand sums with errors of about 6e-8.
 constexpr double kRoundOff = 1e-5;
 
 template <class T>
@@ -91,7 +91,7 @@ class Torch : public ::testing::TestWithParam<Setup> {
     model.positions = 20;
   }
 
-  // What it ends with is read from the checkpoint that it leaves.
+  // The result of a run is read from the checkpoint at its end.
   RunOptions options(std::int64_t steps) {
     RunOptions o;
     o.load_from = directory();
@@ -110,8 +110,7 @@ class Torch : public ::testing::TestWithParam<Setup> {
       std::copy_n(&all[(first + s) * kSequence + from], length, to + s * length);
   }
 
-  // What is added to all keys changes no softmax: its gradient is a rounding error, and what AdamW makes of
-  // that is anything.
+  // A bias of all keys changes no softmax. Its gradient is only rounding, so AdamW may change it arbitrarily.
   static void leave_out_keys(std::vector<float>& bias, const std::vector<float>& instead) {
     const std::size_t third = bias.size() / 3;
     std::copy_n(&instead[third], third, &bias[third]);
@@ -162,7 +161,7 @@ TEST_P(Torch, ThreeStepsOfTraining) {
     const std::vector<float> after = expected("after." + name);
     if (name.ends_with("c_attn.bias")) leave_out_keys(weight, after);
     EXPECT_LT(relative(after, weight), kRoundOff) << name;
-    // What training changed, apart from what it started from. Adam divides by the root of the second
+    // Compares the changes by training, without the initial values. Adam divides by the root of the second
     // moment, so that an element with a gradient near zero shows that gradient's relative error.
     const std::vector<float> before = tensor<float>(initial_, name);
     std::vector<float> moved = weight, should_move = after;
@@ -171,13 +170,13 @@ TEST_P(Torch, ThreeStepsOfTraining) {
   }
 }
 
-// The logits of a position, up to the constant that a softmax does not see: with all other targets ignored
-// and the learning rate 0, the loss of step j is the negative log-probability of token j.
+// The logits of a position, up to a constant, which does not change a softmax. All other targets are ignored
+// and the learning rate is 0, so the loss of step j is the negative log-probability of token j.
 TEST_P(Torch, LogProbabilities) {
   const std::vector<float> logits = expected("logits");
   Job j = job();
   j.training.lr = j.training.min_lr = 0;
-  if (j.model.experts.bias_rate > 0) j.model.experts.bias_rate = 1e-30;  // as good as nothing
+  if (j.model.experts.bias_rate > 0) j.model.experts.bias_rate = 1e-30;  // too small to matter
   for (const std::int64_t position : {std::int64_t{0}, kSequence + 7, 4 * kSequence - 1}) {
     RunOptions o = options(kVocab);
     o.save_to.clear();
@@ -200,8 +199,8 @@ TEST_P(Torch, LogProbabilities) {
   }
 }
 
-// Scored at a temperature; and a policy that is rewarded alike for each token, at its own log probabilities,
-// has the gradient of the cross entropy (docs/policy.md).
+// Scores at a temperature are PyTorch's. A policy with equal rewards for all tokens, at its own log
+// probabilities, has the gradient of the cross entropy (docs/policy.md).
 TEST_P(Torch, ScoresAndAPolicysGradients) {
   Job j = job();
   if (j.model.mtp.layers > 0)

@@ -1,4 +1,5 @@
-// The trainer and the encoder against the plainest form of the algorithm, which counts everything anew.
+// The trainer and the encoder, compared with the plainest form of the algorithm, which counts everything
+// anew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ Ids merged(const Ids& ids, const Merge& merge) {
   return out;
 }
 
-// All words of the text, each occurrence, as ids of bytes.
+// All occurrences of words in the text, as ids of bytes.
 std::vector<Ids> byte_words(std::string_view text, const Tokenizer& bytes) {
   std::vector<Ids> words;
   for_each_word(Words::kGpt2, text, [&](std::string_view word) { words.push_back(bytes.encode(word)); });
@@ -61,7 +62,7 @@ std::vector<Merge> naive_merges(std::string_view text, std::int32_t vocab_size) 
   return merges;
 }
 
-// Each merge in the order of ranks: one pass over the word when it is the lowest rank present.
+// Applies merges in the order of ranks, each in one pass over the word while it is the lowest rank present.
 Ids naive_encode(const Tokenizer& tokenizer, Ids ids) {
   while (true) {
     const auto present =
@@ -83,7 +84,7 @@ std::string random_text(std::uint32_t seed, std::size_t words, int letters) {
 }
 
 TEST(Bpe, TrainsAsTheNaiveAlgorithmDoes) {
-  // Few letters: many ties, overlaps such as aaaa, and tokens with two spellings.
+  // Few letters give many ties, overlaps such as aaaa, and tokens with two spellings.
   for (std::uint32_t seed = 0; seed < 12; ++seed) {
     const std::string text = random_text(seed, 300, 1 + static_cast<int>(seed) % 4);
     const std::int32_t vocab = 257 + 40 * static_cast<std::int32_t>(1 + seed % 5);
@@ -104,8 +105,8 @@ TEST(Bpe, EncodesAsTheNaiveAlgorithmDoes) {
   EXPECT_LT(expected.size(), text.size() * 2 / 3);
 }
 
-// Worked by hand. The words are "abc", " abc" twice and " ab". "ab" occurs 4 times; then " ab" and "abc" 3
-// times each, and the blank has the smaller id; then " abc" twice.
+// The result was worked out by hand. The words are "abc", " abc" twice and " ab". "ab" occurs 4 times; then "
+// ab" and "abc" 3 times each, and the blank has the smaller id; then " abc" twice.
 TEST(Bpe, SmallExample) {
   const Tokenizer tokenizer = Tokenizer::train("abc abc abc ab", 1000);
   EXPECT_EQ(tokenizer.vocab_size(), 260);
@@ -149,7 +150,7 @@ TEST(Bpe, AnIdBeyondTheVocabularyDecodesToTheReplacementCharacter) {
   EXPECT_EQ(tokenizer.decode(Ids{257, -1}), "\uFFFD\uFFFD");
 }
 
-// One word of 300,000 letters: quadratic work would show as minutes.
+// For one word of 300,000 letters, quadratic work would take minutes.
 TEST(Bpe, LongWordsAreNotQuadratic) {
   const std::string text(300000, 'a');
   const Tokenizer tokenizer = Tokenizer::train(text, 270);

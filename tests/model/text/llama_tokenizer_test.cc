@@ -1,4 +1,4 @@
-// Tokenizers in the manner of Llama 2 and Llama 3, against ids of other programs (tokenizer_fixture.py).
+// Tokenizers of the kinds of Llama 2 and Llama 3, compared with ids of other programs (tokenizer_fixture.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using Ids = std::vector<std::int32_t>;
 
-constexpr std::int32_t kVocab = 420;  // of llama2
+constexpr std::int32_t kVocab = 420;  // vocabulary of the fixture "llama2"
 
 std::filesystem::path fixture(const std::string& name) {
   return std::filesystem::path(HYPERRUN_SOURCE_DIR "/tests/model/text/fixture") / name;
@@ -104,7 +104,7 @@ TEST(Llama2Tokenizer, SpecialTokensAndTheBlankBeforeEachText) {
   EXPECT_EQ(tokenizer.encode("<s>God</s>light"), both);
   EXPECT_EQ(tokenizer.decode(both), "God</s> light");
   EXPECT_THAT(tokenizer.encode("<s></s>"), ElementsAre(1, 2));
-  // No token for the letter A alone among the bytes: "<0x41>" is six characters of text.
+  // The byte of the letter A has no token of its own, so "<0x41>" is six characters of text.
   EXPECT_NE(tokenizer.encode("<0x41>"), tokenizer.encode("A"));
 }
 
@@ -120,7 +120,7 @@ TEST(Llama3Tokenizer, SpecialTokensAndWordsWithoutMerges) {
   EXPECT_EQ(tokenizer.decode(Ids{begin, begin - 1}), " firmament");
 }
 
-// With a token across blanks, words are no longer cut there.
+// If a token crosses blanks, words are not cut at blanks any more.
 TEST(Llama2Tokenizer, ATokenAcrossBlanks) {
   const TemporaryDirectory dir;
   json root = json::parse(read_file(fixture("llama2/tokenizer.json"), Code::kMissingFile));

@@ -66,7 +66,7 @@ TEST(Sampler, TargetsAreTheNextTokens) {
     }
 }
 
-// However the batch is cut, in rows and columns, the parts are the same samples.
+// The parts of a batch have the same samples, however it is cut in rows and columns.
 TEST(Sampler, SlicesAgreeWithTheWhole) {
   constexpr std::int64_t kBatch = 6, kSequence = 12;
   const auto tokens = numbers(500);

@@ -58,7 +58,7 @@ TEST(TokenizerFile, ReadsMergesAsPairsAndSpecialTokensOutsideTheVocabulary) {
   put_file(dir / "tokenizer.json", root.dump());
   const Tokenizer tokenizer = read_tokenizer(dir / "tokenizer.json");
   EXPECT_EQ(tokenizer.merges(), example().merges());
-  // The longer of two special tokens that begin at one place.
+  // The longer of two special tokens that begin at one place wins.
   EXPECT_THAT(tokenizer.encode("<|endoftext|>!<|endoftext|>"), ::testing::ElementsAre(last, 0));
 }
 

@@ -1,5 +1,10 @@
-// Tiles of a buffer's rows have no row in common: who touches one waits for nobody who touches another. What
-// is kept of a buffer's earlier touches is therefore kept apart for each tile, beside what touched all rows.
+// Records earlier accesses to some bytes, separately for each tile of a buffer's rows. Two tiles have no row
+// in common, so an access to one need not wait for an access to another; an access to all rows waits for
+// both.
+//
+//   TileDependencies<LastWriter> bytes;
+//   bytes.each_conflicting(operand, [&](LastWriter& w) { wait_for(w); });
+//   bytes.write(operand, now) = this_instruction;
 #pragma once
 
 #include <algorithm>
@@ -10,35 +15,36 @@
 
 namespace hyperrun {
 
-// Two operands of one buffer that are different tiles of its rows.
-constexpr bool apart(const Operand& a, const Operand& b) {
+// True for two operands of one buffer that are different tiles of its rows.
+constexpr bool different_tiles(const Operand& a, const Operand& b) {
   return a.buffer == b.buffer && a.tile.count > 1 && a.tile.count == b.tile.count &&
          a.tile.blocks == b.tile.blocks && a.tile.rows == b.tile.rows && a.tile.index != b.tile.index;
 }
 
-// What is known (a T) of some bytes: of touches of all of them, and of touches of single tiles since these
+// One record, a T, for accesses to all of the bytes; and one for accesses to each single tile since the bytes
 // were last written as a whole.
 template <class T>
-class SharedByTiles {
+class TileDependencies {
  public:
-  // f(T&) for all that a touch by this operand meets.
+  // Calls f(T&) for each record of accesses that may have rows in common with `operand`.
   template <class F>
-  void each_met(const Operand& operand, F f) {
+  void each_conflicting(const Operand& operand, F f) {
     f(whole_);
     for (OfTile& t : tiles_)
-      if (!apart(operand, t.operand)) f(t.known);
+      if (!different_tiles(operand, t.operand)) f(t.known);
   }
 
-  // What is known of touches by operands like this one. `now`: does not decrease from touch to touch.
+  // The record for accesses by operands with the same tile. `now` must not decrease from access to access.
   T& of(const Operand& operand, std::int64_t now = 0) {
     if (operand.tile.whole()) return touched_ = now, whole_;
     OfTile& tile = entry(operand);
     return tile.touched = now, tile.known;
   }
 
-  // The same of a tile that is written, by one who comes after all that it meets. Once all tiles have been,
-  // what was touched before the first of these writes is forgotten: who comes after one of them comes after
-  // that, too. (Else places that ever new buffers take, tile by tile, would remember all of them.)
+  // The record of a tile that is written by an instruction that comes after all conflicting accesses. Once
+  // all tiles are written, records of accesses before the first of these writes are dropped: whoever comes
+  // after one of the writes comes after those too. Without this, an address range that one buffer after
+  // another takes, tile by tile, would keep records of all of them.
   T& write(const Operand& operand, std::int64_t now) {
     entry(operand).written = entry(operand).touched = now;
     forget_before_writes(operand, now);
@@ -77,7 +83,7 @@ class SharedByTiles {
   }
 
   T whole_{};
-  std::int64_t touched_ = 0;  // whole_
+  std::int64_t touched_ = 0;  // last access recorded in whole_
   std::vector<OfTile> tiles_;
 };
 

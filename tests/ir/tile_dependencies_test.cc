@@ -1,6 +1,6 @@
-// What is kept of touches of tiles: who waits for whom is the same whatever is forgotten, and not more and
-// more is kept.
-#include "runtime/ir/shared_by_tiles.h"
+// Dependencies between accesses to tiles: dropping old records changes no dependency, and the number of
+// records does not grow without bound.
+#include "runtime/ir/tile_dependencies.h"
 
 #include <gtest/gtest.h>
 
@@ -14,17 +14,17 @@ namespace {
 
 using Users = std::set<int>;
 
-// Of one place in memory, as the compiler's events and the verifier keep it: who comes after whom, and after
-// whom those come.
+// Accesses to one place in memory, recorded like in the compiler's events and the verifier. Each access knows
+// all earlier ones that it comes after.
 class Place {
  public:
   explicit Place(bool forgets) : forgets_(forgets) {}
 
-  // Returns all that this touch comes after.
+  // Adds an access, and returns all earlier ones that it comes after.
   const Users& touch(const Operand& operand, bool write) {
     const int self = static_cast<int>(before_.size());
     Users before;
-    known_.each_met(operand, [&](const Users& met) {
+    known_.each_conflicting(operand, [&](const Users& met) {
       ++met_;
       for (const int other : met)
         if (write || writes_[static_cast<std::size_t>(other)]) before.insert(other);
@@ -51,7 +51,7 @@ class Place {
     }
   }
 
-  SharedByTiles<Users> known_;
+  TileDependencies<Users> known_;
   std::vector<Users> before_;
   std::vector<bool> writes_;
   int met_ = 0;
@@ -62,7 +62,7 @@ Operand rows_of(int buffer, RowTile tile) {
   return {BufferId(buffer), Bytes(0), Bytes(64), DType::kF32, tile};
 }
 
-TEST(SharedByTiles, WhatIsForgottenIsMetByOthers) {
+TEST(TileDependencies, DroppedRecordsChangeNoDependency) {
   std::mt19937 random(7);
   const auto below = [&](int n) { return std::uniform_int_distribution(0, n - 1)(random); };
   for (int run = 0; run < 300; ++run) {
@@ -76,7 +76,7 @@ TEST(SharedByTiles, WhatIsForgottenIsMetByOthers) {
   }
 }
 
-TEST(SharedByTiles, APlaceThatBuffersTakeInTurnRemembersTheLast) {
+TEST(TileDependencies, RecordsDoNotGrowWithTheNumberOfBuffers) {
   constexpr int kTiles = 4;
   const auto met_after = [](int buffers) {
     Place place(true);

@@ -1,10 +1,10 @@
-#include "runtime/ir/graph_words.h"
+#include "runtime/ir/describe_layout.h"
 
 namespace hyperrun {
 namespace {
 
-// Without what `other` has as well.
-std::string words_of(const Graph& graph, TensorId t, const Mesh& mesh, const Layout& other) {
+// The layout of `t` in words, without the parts that `other` has as well.
+std::string describe_beyond(const Graph& graph, TensorId t, const Mesh& mesh, const Layout& other) {
   const Layout& layout = graph.layouts[t.index()];
   std::string words;
   const auto add = [&](const std::string& part) { words += (words.empty() ? "" : ", ") + part; };
@@ -18,14 +18,14 @@ std::string words_of(const Graph& graph, TensorId t, const Mesh& mesh, const Lay
 
 }  // namespace
 
-std::string layout_words(const Graph& graph, TensorId t, const Mesh& mesh) {
-  const std::string words = words_of(graph, t, mesh, Layout::replicated(graph[t].dims.size()));
+std::string describe_layout(const Graph& graph, TensorId t, const Mesh& mesh) {
+  const std::string words = describe_beyond(graph, t, mesh, Layout::replicated(graph[t].dims.size()));
   return words.empty() ? "replicated" : words;
 }
 
-std::string change_words(const Graph& graph, TensorId from, TensorId to, const Mesh& mesh) {
+std::string describe_change(const Graph& graph, TensorId from, TensorId to, const Mesh& mesh) {
   const auto side = [&](TensorId t, TensorId other) {
-    const std::string words = words_of(graph, t, mesh, graph.layouts[other.index()]);
+    const std::string words = describe_beyond(graph, t, mesh, graph.layouts[other.index()]);
     return words.empty() ? "whole" : words;
   };
   return side(from, to) + " -> " + side(to, from);
