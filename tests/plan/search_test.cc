@@ -23,7 +23,7 @@ namespace {
 
 enum class World : std::uint8_t { kLayers, kExperts, kFewHeads, kBeyondHbm, kSlowBus, kUnevenUnits };
 
-// Slows links between units of `devices` devices to nearly nothing.
+// Divides the bandwidth between units of `devices` devices by five.
 void slow_down_beyond(int devices, Job& job) {
   Machine machine = machine_of(job.supernode);
   machine.levels = {machine.levels.front(), machine.levels.back()};
