@@ -1,4 +1,4 @@
-// A job that does not fit is refused before it runs, by name and number.
+// Jobs that do not fit: refused before they run, with the names and sizes of the largest tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ Error refusal(const Plan& plan, Bytes budget) {
   return Error(Code::kInternal, "");
 }
 
-// Legal one by one; all together no 64 bits count the bytes.
-TEST(Fits, WhatCannotBeCountedIsRefusedAsWell) {
+// Each size is legal, but the bytes of all tensors together overflow 64 bits.
+TEST(Fits, UncountableBytesAreRefused) {
   Job job = small_job("dp:2");
   job.model.hidden = 1 << 20;
   job.model.heads = job.model.kv_heads = 4096;
@@ -41,7 +41,7 @@ TEST(Fits, WhatCannotBeCountedIsRefusedAsWell) {
   }
 }
 
-TEST(Fits, ToTheByte) {
+TEST(Fits, IsExactToTheByte) {
   const Plan plan = compile(small_job(1, 2)).plan;
   EXPECT_NO_THROW(check_fits(plan, plan.peak()));
   EXPECT_EQ(refusal(plan, plan.peak() - Bytes(1)).code(), Code::kDoesNotFit);
@@ -57,7 +57,7 @@ TEST(Fits, NamesNumbersAndTheLargestTensorsAtThePeak) {
   EXPECT_THAT(e.cause(), HasSubstr("the budget is 100000"));
   EXPECT_THAT(e.legal(), HasSubstr(std::to_string(plan.peak().value) + " bytes or more"));
 
-  // The peak and what is largest there, found the slow way.
+  // Finds the peak and the largest tensors there by brute force.
   const Program& p = plan.roles[0].program("train");
   std::int32_t where = 0;
   Bytes most{};
@@ -84,7 +84,7 @@ TEST(Fits, NamesNumbersAndTheLargestTensorsAtThePeak) {
     }
 }
 
-TEST(Fits, WhatSplitsMoreLowersThePeak) {
+TEST(Fits, SplittingMoreLowersThePeak) {
   const auto peak = [](const Job& job) { return compile(job).plan.peak(); };
   Job halves = small_job(2, 2);
   halves.training.micro_batches = 2;
