@@ -17,7 +17,7 @@ namespace {
 constexpr double kNanosPerSecond = 1e9;
 
 // A figure to fit, with a guess to start from.
-struct Sought {
+struct FigureToFit {
   std::function<Figure&(Machine&)> of;
   double guess = 1;
   double least = 0, most = 0;
@@ -27,9 +27,9 @@ std::string counted(int n, const std::string& one) {
   return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
 }
 
-class Fitting {
+class MachineFitter {
  public:
-  Fitting(const std::vector<Measured>& measured, const Setting& setting)
+  MachineFitter(const std::vector<Measured>& measured, const Setting& setting)
       : measured_(measured), setting_(setting) {
     machine_.tiles = {};
     machine_.hbm = {static_cast<double>(setting.hbm.value), Evidence::kMeasured,
@@ -111,15 +111,15 @@ class Fitting {
   void collectives() {
     const auto all = of_class(PointClass::kCollective);
     if (all.empty()) return alone();
-    std::vector<Sought> sought{
+    std::vector<FigureToFit> figures{
         {[](Machine& m) -> Figure& { return m.launch_comm; }, shortest(all) / 2, 0.1, 1e9}};
     for (std::size_t l = 0; l < machine_.levels.size(); ++l) {
-      sought.push_back(
+      figures.push_back(
           {[l](Machine& m) -> Figure& { return m.levels[l].latency; }, shortest(all) / 2, 0.1, 1e9});
-      sought.push_back({[l](Machine& m) -> Figure& { return m.levels[l].bandwidth; },
-                        machine_.hbm_bandwidth.value / 3, 1e4, 1e15});
+      figures.push_back({[l](Machine& m) -> Figure& { return m.levels[l].bandwidth; },
+                         machine_.hbm_bandwidth.value / 3, 1e4, 1e15});
     }
-    seek(all, "collective", sought);
+    seek(all, "collective", figures);
   }
 
   void transfers() {
@@ -162,18 +162,18 @@ class Fitting {
   // Fits logarithms of figures, because rates of machines differ by orders of magnitude. A figure that no
   // point depends on keeps its guess.
   void seek(const std::vector<const Measured*>& points, const std::string& what,
-            const std::vector<Sought>& sought) {
+            const std::vector<FigureToFit>& figures) {
     HR_CHECK(!points.empty(), what);
     constexpr double kVague = 3;
     std::vector<Unknown> unknowns;
-    unknowns.reserve(sought.size());
-    for (const Sought& s : sought)
+    unknowns.reserve(figures.size());
+    for (const FigureToFit& s : figures)
       unknowns.push_back(
           {.deviation = kVague, .least = std::log(s.least / s.guess), .most = std::log(s.most / s.guess)});
     Machine trial = machine_;
     const auto set = [&](Machine& m, std::span<const double> at) {
-      for (std::size_t i = 0; i < sought.size(); ++i)
-        sought[i].of(m).value = sought[i].guess * std::exp(at[i]);
+      for (std::size_t i = 0; i < figures.size(); ++i)
+        figures[i].of(m).value = figures[i].guess * std::exp(at[i]);
     };
     const auto residuals = [&](std::span<const double> at) {
       set(trial, at);
@@ -184,7 +184,7 @@ class Fitting {
       return r;
     };
     set(machine_, least_squares(unknowns, residuals, {.scale = 0.1, .rounds = 100}).values);
-    for (const Sought& s : sought)
+    for (const FigureToFit& s : figures)
       s.of(machine_) = {rounded(s.of(machine_).value), Evidence::kMeasured, source(points, what)};
   }
 
@@ -224,7 +224,7 @@ double predicted(const Point& point, const Setting& setting, const Machine& mach
 }
 
 Machine fit_machine(const std::vector<Measured>& measured, const Setting& setting) {
-  return Fitting(measured, setting).run();
+  return MachineFitter(measured, setting).run();
 }
 
 }  // namespace hyperrun

@@ -27,9 +27,10 @@ double now() {
 }
 
 // Lets all devices meet, and exchange numbers in the page behind the points' operands.
-class Meeting {
+class DeviceBarrier {
  public:
-  Meeting(Arena& arena, World& world) : world_(world), board_(arena.view(kPointMemory, Bytes(4096)).data()) {
+  DeviceBarrier(Arena& arena, World& world)
+      : world_(world), board_(arena.view(kPointMemory, Bytes(4096)).data()) {
     std::vector<int> all(static_cast<std::size_t>(world.size()));
     std::iota(all.begin(), all.end(), 0);
     group_ = &world.make_group(kEveryone, all);
@@ -56,13 +57,13 @@ class Meeting {
   Group* group_ = nullptr;
 };
 
-class Measuring {
+class PointMeasurer {
  public:
-  Measuring(const Plan& plan, const DeviceMemory& memory, World& world, const MeasureOptions& options)
+  PointMeasurer(const Plan& plan, const DeviceMemory& memory, World& world, const MeasureOptions& options)
       : plan_(plan),
         arena_(memory.hbm),
         options_(options),
-        meeting_(memory.hbm, world),
+        barrier_(memory.hbm, world),
         executor_(plan, memory, world, feed_, {.thread_per_stream = options.thread_per_stream}) {}
 
   std::vector<Measurement> run() {
@@ -78,7 +79,7 @@ class Measuring {
       for (std::size_t p = 0; p < programs().size(); ++p) samples_[p].push_back(sample(p));
     }
     std::vector<Measurement> all;
-    for (std::vector<double>& s : samples_) all.push_back({meeting_.mean(median(s)), rounds});
+    for (std::vector<double>& s : samples_) all.push_back({barrier_.mean(median(s)), rounds});
     return all;
   }
 
@@ -91,15 +92,15 @@ class Measuring {
   // Measures one run of point `p`, after a first one that touches its memory.
   void pilot(std::size_t p) {
     executor_.run(p, {});
-    meeting_.wait_for_all();
+    barrier_.wait_for_all();
     const double from = now();
     executor_.run(p, {});
-    once_.push_back(meeting_.greatest(now() - from));
+    once_.push_back(barrier_.greatest(now() - from));
   }
 
   // The most rounds for which stretches are long enough; the same on each device.
   int choose_rounds(double nanos) {
-    nanos = meeting_.greatest(nanos);
+    nanos = barrier_.greatest(nanos);
     const auto fits = [&](double stretch) {
       double round = 0;
       for (const double once : once_) round += std::max(once, stretch);
@@ -113,12 +114,12 @@ class Measuring {
 
   double sample(std::size_t p) {
     executor_.run(p, {});  // brings the program's memory into caches
-    meeting_.wait_for_all();
+    barrier_.wait_for_all();
     const double begin = now();
-    meeting_.wait_for_all();
+    barrier_.wait_for_all();
     const double middle = now();
     for (int r = 0; r < runs_[p]; ++r) executor_.run(p, {});
-    meeting_.wait_for_all();
+    barrier_.wait_for_all();
     const double nanos = (now() - middle) - (middle - begin);
     const auto instrs = static_cast<double>(programs()[p].instrs.size());
     return std::max(nanos, 1.0) / (instrs * runs_[p]);
@@ -128,7 +129,7 @@ class Measuring {
   Arena& arena_;
   const MeasureOptions& options_;
   Feed feed_;
-  Meeting meeting_;
+  DeviceBarrier barrier_;
   Executor executor_;
   std::vector<double> once_;  // by program: ns of one run
   std::vector<int> runs_;     // by program: number of runs in a sample
@@ -140,7 +141,7 @@ class Measuring {
 std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh,
                                  const DeviceMemory& memory, World& world, const MeasureOptions& options) {
   const Plan plan = plan_of(points, mesh, kLeastStretch);
-  return Measuring(plan, memory, world, options).run();
+  return PointMeasurer(plan, memory, world, options).run();
 }
 
 }  // namespace hyperrun

@@ -43,9 +43,9 @@ struct {
 } constexpr kFloatInputs;
 static_assert(std::variant_size_v<GraphOpKinds> == 67, "which operands of the new operator must be float32?");
 
-class Lowering {
+class Bfloat16Pass {
  public:
-  explicit Lowering(Graph& graph) : graph_(graph) {}
+  explicit Bfloat16Pass(Graph& graph) : graph_(graph) {}
 
   void run() {
     narrow_activations();
@@ -111,8 +111,8 @@ class Lowering {
 
 }  // namespace
 
-void to_bfloat16(Graph& graph) { Lowering(graph).run(); }
+void to_bfloat16(Graph& graph) { Bfloat16Pass(graph).run(); }
 
-void weights_to_bfloat16(Graph& graph) { Lowering(graph).run_without_masters(); }
+void weights_to_bfloat16(Graph& graph) { Bfloat16Pass(graph).run_without_masters(); }
 
 }  // namespace hyperrun

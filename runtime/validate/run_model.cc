@@ -12,7 +12,7 @@ namespace {
 
 // The numbers of micro-batches to compile. The two steps differ by several micro-batches, because each one
 // gets other addresses than the one before, and so not exactly the same time.
-std::vector<std::int32_t> enough(const PublishedRun& run) {
+std::vector<std::int32_t> micro_batches_to_compile(const PublishedRun& run) {
   const std::int32_t more = std::max(8, run.pipeline / 4), full = run.pipeline + more;
   if (run.micro_batches() <= full + more) return {run.micro_batches()};
   return {full, full + more};
@@ -20,7 +20,7 @@ std::vector<std::int32_t> enough(const PublishedRun& run) {
 
 }  // namespace
 
-RunModel::RunModel(const PublishedRun& run) : RunModel(run, enough(run)) {}
+RunModel::RunModel(const PublishedRun& run) : RunModel(run, micro_batches_to_compile(run)) {}
 
 RunModel RunModel::whole(const PublishedRun& run) { return {run, {run.micro_batches()}}; }
 

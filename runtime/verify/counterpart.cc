@@ -28,9 +28,9 @@ ValueKind kind_of(TensorClass cls, Phase made_in) {
   return forward ? ValueKind::kActivation : ValueKind::kGradient;
 }
 
-class Matching {
+class CounterpartMatcher {
  public:
-  Matching(const Graph& sharded, const Graph& one) : graph_(sharded), one_(one) {
+  CounterpartMatcher(const Graph& sharded, const Graph& one) : graph_(sharded), one_(one) {
     found_.of.resize(graph_.tensors.size());
   }
 
@@ -127,7 +127,7 @@ std::string_view name(ValueKind kind) {
 }
 
 Counterparts counterparts(const Graph& sharded, const Graph& one_device) {
-  return Matching(sharded, one_device).run();
+  return CounterpartMatcher(sharded, one_device).run();
 }
 
 }  // namespace hyperrun

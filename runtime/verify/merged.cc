@@ -10,9 +10,9 @@
 namespace hyperrun {
 namespace {
 
-class Merging {
+class GraphMerger {
  public:
-  Merging(const Compiled& compiled, const PipelineSpec& pipeline)
+  GraphMerger(const Compiled& compiled, const PipelineSpec& pipeline)
       : training_(compiled.training),
         graphs_(partition(training_, compiled.plan.mesh, pipeline)),
         devices_of_role_(static_cast<int>(compiled.plan.mesh.devices() / std::ssize(graphs_))) {
@@ -73,7 +73,7 @@ class Merging {
 }  // namespace
 
 Merged merge(const Compiled& compiled, const PipelineSpec& pipeline) {
-  return Merging(compiled, pipeline).run();
+  return GraphMerger(compiled, pipeline).run();
 }
 
 std::vector<Write> writes(const Program& program, const Merged& merged, std::size_t role, int micro_batches) {

@@ -327,8 +327,7 @@ class Evaluation {
     set(0, std::move(y));
   }
 
-  // The row of b beside `row` of a. Except for the last dimension, b has the same dimensions as a, or lacks
-  // some.
+  // The row of b beside `row` of a. b has a's dimensions, or lacks some before the last.
   std::size_t beside(TensorId a, std::size_t row, TensorId b) const {
     const std::vector<DimId>& dims = graph_[a].dims;
     std::size_t at = 0, stride = 1;
