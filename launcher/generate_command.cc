@@ -198,9 +198,9 @@ double now() {
 // what it has drawn, and on the devices alone.
 class PassTimes {
  public:
-  void add(double seconds, std::span<const control::InvocationDone> results) {
+  void add(double seconds, std::span<const tasks::InvocationDone> results) {
     double device = 0;
-    for (const control::InvocationDone& r : results) {
+    for (const tasks::InvocationDone& r : results) {
       const InvocationStats stats = stats_from_bytes(r.report, "the report of a device");
       device = std::max(device, 1e-9 * static_cast<double>(stats.end - stats.begin));
     }
@@ -223,17 +223,17 @@ class PassTimes {
   std::vector<double> whole_, devices_;
 };
 
-class GenerationDriver : public control::Driver {
+class GenerationDriver : public tasks::Driver {
  public:
   GenerationDriver(const Session& session, Generation& generation, Answers& answers)
       : session_(session), generation_(generation), answers_(answers) {}
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
-  std::optional<control::Invocation> next_invocation() override {
-    std::optional<control::Invocation> next;
+  std::optional<tasks::Invocation> next_invocation() override {
+    std::optional<tasks::Invocation> next;
     if (issued_ == 0) {
       next.emplace();
       next->program = kLoadProgram;
@@ -245,8 +245,7 @@ class GenerationDriver : public control::Driver {
     return next;
   }
 
-  void on_done(const control::Invocation& invocation,
-               std::span<const control::InvocationDone> results) override {
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     if (!generation_.is_pass(invocation)) {
       loaded_ = true;
       begun_ = now();

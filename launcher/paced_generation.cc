@@ -35,7 +35,7 @@ class Paced {
   Paced(const Session& session, const std::string& name, std::int64_t sequences, std::int64_t tokens)
       : pacing_(session, name), name_(name), sequences_(sequences), tokens_(tokens) {}
 
-  void prepare(control::Invocation& invocation) const {
+  void prepare(tasks::Invocation& invocation) const {
     invocation.scalars[kTraced] = std::int64_t{1};
     if (pacing_.dilation() > 0) invocation.scalars[kDilation] = pacing_.dilation();
   }
@@ -50,7 +50,7 @@ class Paced {
   std::int64_t sequences_, tokens_;  // of each
 };
 
-class PacedDriver : public control::Driver {
+class PacedDriver : public tasks::Driver {
  public:
   // `shape`: of the job's own model, also where a smaller one runs.
   PacedDriver(const Session& session, const GenerationShape& shape, Generation& generation)
@@ -59,18 +59,17 @@ class PacedDriver : public control::Driver {
         passes_{Paced(session, "prefill", shape.prompts, shape.chunk),
                 Paced(session, "decode", shape.slots, 1)} {}
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
-  std::optional<control::Invocation> next_invocation() override {
-    std::optional<control::Invocation> next = generation_.next();
+  std::optional<tasks::Invocation> next_invocation() override {
+    std::optional<tasks::Invocation> next = generation_.next();
     if (next) of(*next).prepare(*next), next->id = issued_++;
     return next;
   }
 
-  void on_done(const control::Invocation& invocation,
-               std::span<const control::InvocationDone> results) override {
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     const std::vector<InvocationStats> stats = stats_of(results);
     for (const InvocationStats& s : stats)
       executed_peak_ = std::max(executed_peak_, s.high_water[index_of(Tier::kHbm)]);
@@ -86,7 +85,7 @@ class PacedDriver : public control::Driver {
   }
 
  private:
-  Paced& of(const control::Invocation& invocation) {
+  Paced& of(const tasks::Invocation& invocation) {
     const auto decode = static_cast<std::int32_t>(session_.plan.program_index("decode"));
     return passes_[invocation.program == decode ? 1 : 0];
   }
@@ -147,7 +146,7 @@ void print(const PacedGeneration& generation) {
   for (const PacedPass& p : generation.passes) {
     const std::string what = "a pass of \"" + p.name + "\" (" + std::to_string(p.sequences) + " x " +
                              std::to_string(p.tokens) + " tokens)";
-    std::printf("%s\n", paced_text(p.use, what, "passes").c_str());
+    std::printf("%s\n", describe_paced(p.use, what, "passes").c_str());
   }
   std::printf("HBM of a device at most %s, planned %s\n", to_string(generation.executed_peak).c_str(),
               to_string(generation.planned_peak).c_str());

@@ -46,7 +46,7 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
 }
 
 std::string text_of(const Job& job, const Leader& best) {
-  return std::string(kPlanMark) + words(best.strategy) + "; " + time_words(best.simulated) +
+  return std::string(kPlanMark) + words(best.strategy) + "; " + describe_time(best.simulated) +
          " a step (simulated)\n" + to_textproto(job);
 }
 

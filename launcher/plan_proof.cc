@@ -63,18 +63,18 @@ class NamelessFile {
 };
 
 // The order of a run: init, and step after step.
-class ProofDriver : public control::Driver {
+class ProofDriver : public tasks::Driver {
  public:
   ProofDriver(const Session& session, std::function<void(std::int64_t step)> on_step)
       : session_(session), pacing_(session, "train", kProofOverhead), on_step_(std::move(on_step)) {}
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
-  std::optional<control::Invocation> next_invocation() override {
+  std::optional<tasks::Invocation> next_invocation() override {
     if (issued_ > kSteps || issued_ > done_) return std::nullopt;
-    control::Invocation i;
+    tasks::Invocation i;
     i.id = issued_++;
     i.program = static_cast<std::int32_t>(session_.plan.program_index(i.id == 0 ? "init" : "train"));
     if (i.id == 0) return i;
@@ -86,8 +86,7 @@ class ProofDriver : public control::Driver {
     return i;
   }
 
-  void on_done(const control::Invocation& invocation,
-               std::span<const control::InvocationDone> results) override {
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     done_ = invocation.id + 1;
     if (invocation.id == 0) return;
     losses_.push_back(output(results, "loss"));

@@ -14,9 +14,9 @@
 #include "runtime/compile/compile.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/why.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/robust.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/profile_figures.h"
@@ -180,7 +180,7 @@ std::string PlanQuestions::changes_of_the_first() {
   answers_.fusion = best.fusion;
   if (!is_new) return fusion_words(answers_.fusion);
   return "\na faster plan than the first above was found, and is the first from here on: " +
-         words(best.strategy) + ", " + time_words(best.simulated) + " a step\n" +
+         words(best.strategy) + ", " + describe_time(best.simulated) + " a step\n" +
          fusion_words(answers_.fusion);
 }
 
@@ -236,7 +236,7 @@ std::string PlanQuestions::trust() {
                                 .plans = static_cast<std::size_t>(arguments_.ranges),
                                 .progress = progress});
   const Robustness& r = *answers_.robust;
-  return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_words(r);
+  return (r.plans.empty() ? "" : describe_range(r.plans.front().range)) + robust_words(r);
 }
 
 std::string PlanQuestions::for_programs() const {

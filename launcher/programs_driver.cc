@@ -10,12 +10,12 @@
 
 namespace hyperrun {
 
-ProgramsDriver::ProgramsDriver(control::DeviceGroups groups, control::TaskScheduler::Options options,
+ProgramsDriver::ProgramsDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
                                const std::vector<Session>& sessions, ProgramsRecorder& recorder)
     : TaskDriver(std::move(groups), options), sessions_(sessions), recorder_(recorder) {}
 
-std::vector<control::Driver::Assignment> ProgramsDriver::on_ready(
-    const std::vector<control::DeviceInfo>& devices) {
+std::vector<tasks::Driver::Assignment> ProgramsDriver::on_ready(
+    const std::vector<tasks::DeviceInfo>& devices) {
   recorder_.begin(devices);
   start();
   return {{{0, "sessions", to_bytes(std::span(sessions_))}, {}}};

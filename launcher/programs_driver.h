@@ -12,14 +12,14 @@
 
 namespace hyperrun {
 
-class ProgramsDriver : public control::TaskDriver {
+class ProgramsDriver : public tasks::TaskDriver {
  public:
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) final;
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) final;
   void on_failed(const Error& cause) final;
 
  protected:
   // What it is given outlives it.
-  ProgramsDriver(control::DeviceGroups groups, control::TaskScheduler::Options options,
+  ProgramsDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
                  const std::vector<Session>& sessions, ProgramsRecorder& recorder);
 
   virtual void start() = 0;  // submits the first tasks

@@ -18,10 +18,10 @@ ProgramsRecorder::ProgramsRecorder(RecorderOutputs outputs) : outputs_(std::move
   if (!outputs_.trace.empty()) trace_ = std::make_unique<TraceWriter>(outputs_.trace);
 }
 
-void ProgramsRecorder::begin(const std::vector<control::DeviceInfo>& devices) {
+void ProgramsRecorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
   start_ = now().value;
   used_.resize(devices.size());
-  for (const control::DeviceInfo& d : devices) {
+  for (const tasks::DeviceInfo& d : devices) {
     hosts_.push_back(d.host);
     if (trace_) trace_->device(d.rank, d.host, std::array{TraceStream::kProgram});
   }
@@ -29,7 +29,7 @@ void ProgramsRecorder::begin(const std::vector<control::DeviceInfo>& devices) {
 
 void ProgramsRecorder::ran(const std::string& program, const std::string& title,
                            std::span<const std::int32_t> ranks,
-                           std::span<const control::InvocationDone> results, bool of_a_step) {
+                           std::span<const tasks::InvocationDone> results, bool of_a_step) {
   double seconds = 0;
   const std::vector<InvocationStats> stats = stats_of(results);
   for (std::size_t d = 0; d < stats.size(); ++d) {

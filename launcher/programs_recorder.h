@@ -32,11 +32,11 @@ class ProgramsRecorder {
  public:
   virtual ~ProgramsRecorder() = default;
 
-  void begin(const std::vector<control::DeviceInfo>& devices);
+  void begin(const std::vector<tasks::DeviceInfo>& devices);
   // A run of a program on `ranks`, in their order. What is no part of a step is in the trace, and not
   // counted.
   void ran(const std::string& program, const std::string& title, std::span<const std::int32_t> ranks,
-           std::span<const control::InvocationDone> results, bool of_a_step = true);
+           std::span<const tasks::InvocationDone> results, bool of_a_step = true);
   // What follows is no part of the steps' time, until something of a step has run again.
   void pause() { paused_ = true; }
   // Also after a failure, with what there is; a second time does nothing.

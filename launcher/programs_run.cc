@@ -47,7 +47,7 @@ void ProgramsRun::prepare(int local_ranks) {
   directory_->write(kJobFile, to_textproto(job()));
 }
 
-int ProgramsRun::execute(const std::function<control::Outcome(control::Driver&)>& drive) {
+int ProgramsRun::execute(const std::function<control::Outcome(tasks::Driver&)>& drive) {
   const Driven driven = this->driven(outputs_in(*directory_, arguments_.quiet));
   ProgramsRecorder& recorder = *driven.recorder;
   announce();

@@ -18,7 +18,7 @@ class ProgramsRun : public Run {
  public:
   const Job& job() const final { return loaded_.job; }
   void prepare(int local_ranks) final;
-  int execute(const std::function<control::Outcome(control::Driver&)>& drive) final;
+  int execute(const std::function<control::Outcome(tasks::Driver&)>& drive) final;
 
  protected:
   // Throws kBadValue where programs would each find a dilation of their own.

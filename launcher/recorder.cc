@@ -153,8 +153,8 @@ Recorder::Recorder(const Job& job, const Plan& plan, const RunDirectory& directo
   if (job.run.trace_steps > 0) trace_ = std::make_unique<TraceWriter>(directory.file(kTraceFile));
 }
 
-void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
-  for (const control::DeviceInfo& d : devices) {
+void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
+  for (const tasks::DeviceInfo& d : devices) {
     hosts_.push_back(d.host);
     DeviceReport device = planned_use(job_, plan_.of_device(d.rank));
     device.device = d.rank;

@@ -26,7 +26,7 @@ class Recorder {
  public:
   Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet);
 
-  void begin(const std::vector<control::DeviceInfo>& devices);
+  void begin(const std::vector<tasks::DeviceInfo>& devices);
   void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
             bool traced);
   // "init", or a pass of "prefill" or "decode": of what it takes, memory is part of the report.

@@ -20,7 +20,7 @@ class Run {
   virtual void prepare(int local_ranks) = 0;
 
   // After prepare(). `drive`: takes the driver to the end of the run. Returns the exit status.
-  virtual int execute(const std::function<control::Outcome(control::Driver&)>& drive) = 0;
+  virtual int execute(const std::function<control::Outcome(tasks::Driver&)>& drive) = 0;
 };
 
 // Of a job as it was read, with its inputs; all that can be refused is refused.

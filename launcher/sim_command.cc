@@ -20,7 +20,7 @@
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
-#include "runtime/report/range_words.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
@@ -266,7 +266,7 @@ int simulate_job(const SimArguments& arguments) {
     }
     print_tables(report, *report.simulated, machine);
     std::fflush(stdout);
-    if (const std::optional<StepRange> known = range()) std::printf("%s", range_words(*known).c_str());
+    if (const std::optional<StepRange> known = range()) std::printf("%s", describe_range(*known).c_str());
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -25,13 +25,13 @@ TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, 
   if (session.job.run.clock == kPaced) pacing_.emplace(session, "train");
 }
 
-std::vector<control::Driver::Assignment> TrainingDriver::on_ready(
-    const std::vector<control::DeviceInfo>& devices) {
+std::vector<tasks::Driver::Assignment> TrainingDriver::on_ready(
+    const std::vector<tasks::DeviceInfo>& devices) {
   recorder_.begin(devices);
   return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
 }
 
-std::optional<control::Invocation> TrainingDriver::next_invocation() {
+std::optional<tasks::Invocation> TrainingDriver::next_invocation() {
   const Job& job = session_.job;
   switch (stage_) {
     case Stage::kInit:
@@ -43,7 +43,7 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
       return invocation(kLoadProgram, step_);
     case Stage::kTrain: {
       if (pacing_ && sound_steps_ < step_) return std::nullopt;
-      control::Invocation i = invocation(program("train"), step_);
+      tasks::Invocation i = invocation(program("train"), step_);
       i.scalars[kLearningRate] = learning_rate(job.training, step_);
       if (traced(step_) || pacing_) i.scalars[kTraced] = std::int64_t{1};
       if (pacing_ && pacing_->dilation() > 0) i.scalars[kDilation] = pacing_->dilation();
@@ -60,8 +60,8 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
   return std::nullopt;
 }
 
-void TrainingDriver::on_done(const control::Invocation& invocation,
-                             std::span<const control::InvocationDone> results) {
+void TrainingDriver::on_done(const tasks::Invocation& invocation,
+                             std::span<const tasks::InvocationDone> results) {
   if (generation_ && generation_->is_pass(invocation)) {
     const std::size_t number = static_cast<std::size_t>(invocation.program);
     recorder_.ran(session_.plan.roles[0].programs[number].name, stats_of(results));
@@ -91,21 +91,21 @@ void TrainingDriver::on_failed(const Error& cause) {
                [&] { recorder_.finish(); });
 }
 
-control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {
-  control::Invocation i;
+tasks::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {
+  tasks::Invocation i;
   i.id = issued_++;
   i.program = program;
   i.step = step;
   return i;
 }
 
-std::optional<control::Invocation> TrainingDriver::generation_pass() {
+std::optional<tasks::Invocation> TrainingDriver::generation_pass() {
   const std::int32_t tokens = session_.job.run.generate.tokens;
   if (tokens > 0 && !generation_) {
     generation_.emplace(session_.job, session_.plan);
     generation_->add({0, session_.prompt, tokens});
   }
-  std::optional<control::Invocation> pass = generation_ ? generation_->next() : std::nullopt;
+  std::optional<tasks::Invocation> pass = generation_ ? generation_->next() : std::nullopt;
   if (pass) pass->id = issued_++;
   return pass;
 }
@@ -114,7 +114,7 @@ std::int32_t TrainingDriver::program(std::string_view name) const {
   return static_cast<std::int32_t>(session_.plan.program_index(name));
 }
 
-bool TrainingDriver::is(const control::Invocation& invocation, std::string_view name) const {
+bool TrainingDriver::is(const tasks::Invocation& invocation, std::string_view name) const {
   return invocation.program < kSaveProgram &&
          session_.plan.roles[0].programs[static_cast<std::size_t>(invocation.program)].name == name;
 }

@@ -20,15 +20,14 @@
 
 namespace hyperrun {
 
-class TrainingDriver : public control::Driver {
+class TrainingDriver : public tasks::Driver {
  public:
   // first_step: steps that are done already (a resumed run).
   TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder);
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
-  std::optional<control::Invocation> next_invocation() override;
-  void on_done(const control::Invocation& invocation,
-               std::span<const control::InvocationDone> results) override;
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) override;
+  std::optional<tasks::Invocation> next_invocation() override;
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override;
 
   void on_failed(const Error& cause) override;
 
@@ -38,10 +37,10 @@ class TrainingDriver : public control::Driver {
  private:
   enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate };
 
-  control::Invocation invocation(std::int32_t program, std::int64_t step);
-  std::optional<control::Invocation> generation_pass();
+  tasks::Invocation invocation(std::int32_t program, std::int64_t step);
+  std::optional<tasks::Invocation> generation_pass();
   std::int32_t program(std::string_view name) const;
-  bool is(const control::Invocation& invocation, std::string_view name) const;
+  bool is(const tasks::Invocation& invocation, std::string_view name) const;
   bool traced(std::int64_t step) const;
   Stage after_step() const;
 

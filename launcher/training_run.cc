@@ -84,7 +84,7 @@ class TrainingRun : public Run {
     write_manifest(nullptr);
   }
 
-  int execute(const std::function<control::Outcome(control::Driver&)>& drive) override {
+  int execute(const std::function<control::Outcome(tasks::Driver&)>& drive) override {
     TrainingDriver driver(session_, first_step_, *recorder_);
     announce();
     const control::Outcome outcome = drive(driver);

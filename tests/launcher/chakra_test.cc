@@ -1,4 +1,4 @@
-// Chakra traces of simulated steps, read back with the schema: what depends on what, who sends to whom.
+// Chakra traces of simulated steps, read back with the schema: dependencies, senders and receivers.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>

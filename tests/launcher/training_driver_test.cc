@@ -1,4 +1,4 @@
-// The order of a run, from the invocations that the driver hands out and the results that it is told.
+// The order of a run, from the driver's invocations and the given results.
 #include "launcher/training_driver.h"
 
 #include <gmock/gmock.h>
@@ -33,13 +33,13 @@ class Driven : public ::testing::Test {
     driver_->on_ready({{.rank = 0, .host = "a"}});
   }
 
-  static std::string title(const Session& session, const control::Invocation& i) {
+  static std::string title(const Session& session, const tasks::Invocation& i) {
     if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
     const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
     return name == "train" ? "train " + std::to_string(i.step) : name;
   }
 
-  // All that the driver issues before it wants to hear of results.
+  // All invocations that the driver issues before it needs results.
   std::vector<std::string> issued() {
     std::vector<std::string> titles;
     while (const auto i = driver_->next_invocation()) {
@@ -49,14 +49,14 @@ class Driven : public ::testing::Test {
     return titles;
   }
 
-  // The oldest step that is out is done, with this loss.
+  // Finishes the oldest step in flight, with this loss.
   void done(double loss) {
-    const control::Invocation step = out_.front();
+    const tasks::Invocation step = out_.front();
     out_.erase(out_.begin());
     InvocationStats stats;
     stats.begin = 1000 * step.step;
     stats.end = stats.begin + 1000;
-    const std::vector<control::InvocationDone> results{
+    const std::vector<tasks::InvocationDone> results{
         {step.id, {{"loss", loss}, {"grad_norm", 1}}, to_bytes(stats, 0, false)}};
     driver_->on_done(step, results);
   }
@@ -66,7 +66,7 @@ class Driven : public ::testing::Test {
   Session session_;
   std::optional<Recorder> recorder_;
   std::optional<TrainingDriver> driver_;
-  std::vector<control::Invocation> out_;
+  std::vector<tasks::Invocation> out_;
 };
 
 TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
@@ -80,17 +80,17 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }
 
-// An arena's high water is that of the whole run: where little of the state is in HBM at once while it is
-// used, making it takes the most.
+// An arena's high water is that of the whole run: if training has little state in HBM at once, "init" needs
+// the most.
 TEST_F(Driven, WhatInitTakesIsInTheReport) {
   Role& role = session_.plan.roles[0];
   Program& init = role.programs[session_.plan.program_index("init")];
   init.peak[0] = role.peak() + Bytes(64);
-  const control::Invocation first = *driver_->next_invocation();
+  const tasks::Invocation first = *driver_->next_invocation();
   ASSERT_EQ(title(session_, first), "init");
   InvocationStats stats;
   stats.high_water[0] = init.peak[0];
-  driver_->on_done(first, std::vector<control::InvocationDone>{{first.id, {}, to_bytes(stats, 0, false)}});
+  driver_->on_done(first, std::vector<tasks::InvocationDone>{{first.id, {}, to_bytes(stats, 0, false)}});
   EXPECT_THAT(issued(), ElementsAre("train 0", "train 1"));
   done(5);
   const TierUse& hbm = recorder_->report().devices[0].tiers.front();
@@ -98,7 +98,7 @@ TEST_F(Driven, WhatInitTakesIsInTheReport) {
   EXPECT_EQ(hbm.planned_peak, init.peak[0]);
 }
 
-// What has diverged is an error with its step, and is never written over what was sound.
+// A divergence is an error with its step, and never overwrites a sound checkpoint.
 TEST_F(Driven, ADivergedStepIsNotSaved) {
   EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
   done(5);

@@ -39,7 +39,7 @@ Error nothing_divides(const Job& job, const Space& space, const Search& s) {
 }
 
 std::string with_plan(const std::string& change, const Leader& l) {
-  return change + ": " + time_words(l.simulated) + " a step with " + words(l.strategy);
+  return change + ": " + describe_time(l.simulated) + " a step with " + words(l.strategy);
 }
 
 // Beyond what the job's profile has, the machine would be another one.
@@ -161,7 +161,7 @@ Error too_large(const Job& job, const Forecasted& best) {
               "a step of what is best by its forecast is too large to be simulated: " + with_separators(m) +
                   " micro-batches through " + with_separators(job.model.layers) + " layers, up to " +
                   with_separators(most) + " passes through a layer are; it is forecast with " +
-                  time_words(best.forecast.time) + ": " + words(s));
+                  describe_time(best.forecast.time) + ": " + words(s));
   error.at("training.batch");
   const std::int64_t fewer = most / job.model.layers;
   if (fewer > 0)

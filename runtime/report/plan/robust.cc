@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostTold = 5;
 
 std::string plan_name(std::size_t plan) { return "plan " + std::to_string(plan + 1); }
-std::string step_words(double step) { return std::isfinite(step) ? time_words(step) : "does not fit"; }
+std::string step_words(double step) { return std::isfinite(step) ? describe_time(step) : "does not fit"; }
 
 Table plans_table(const Robustness& r) {
   Table table({left("plan"), left("strategy"), right("step"), right("guesses better"), right("guesses worse"),

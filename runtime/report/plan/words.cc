@@ -24,10 +24,10 @@ Table ranking(const Search& s, std::size_t most_rows) {
                right("optimizer"), right("busiest computes"), right("its bubble")});
   for (const Leader& l : s.leaders | std::views::take(most_rows)) {
     if (l.simulated == 0) {
-      table.row({words(l.strategy), "refused", l.forecast.time > 0 ? time_words(l.forecast.time) : ""});
+      table.row({words(l.strategy), "refused", l.forecast.time > 0 ? describe_time(l.forecast.time) : ""});
       continue;
     }
-    table.row({words(l.strategy), time_words(l.simulated),
+    table.row({words(l.strategy), describe_time(l.simulated),
                l.forecast.time > 0 ? format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)) : "",
                percent_words(l.mfu), to_string(l.hbm), share(l.parts.compute, l.simulated),
                share(l.parts.communication, l.simulated), share(l.parts.transfer, l.simulated),
@@ -73,7 +73,7 @@ std::string certificate_words(const Search& s) {
 }
 
 std::string percent_words(double share) { return format("%.1f %%", 100 * share); }
-std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+std::string describe_time(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
 std::string_view pass_words(Pass pass) {
   switch (pass) {
@@ -103,7 +103,7 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
   const std::string name =
       std::string("as the job has it") + (own.in_space ? "" : " (not a strategy of the space)");
   if (l.simulated == 0) return name + ": " + first_line(l.why_not) + "\n";
-  return name + ": " + time_words(l.simulated) +
+  return name + ": " + describe_time(l.simulated) +
          format(", %.2fx the first, MFU ", l.simulated / best.simulated) + percent_words(l.mfu) + ", HBM " +
          to_string(l.hbm) + "\n";
 }
@@ -172,8 +172,8 @@ std::string front_words(const Front& front) {
   Table table({right("devices"), right("HBM"), right("step"), right("all devices"), right("MFU"),
                left("strategy"), right("none is faster by more than")});
   for (const FrontPoint& p : front.points)
-    table.row({with_separators(p.devices), to_string(p.leader.hbm), time_words(p.leader.simulated),
-               time_words(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
+    table.row({with_separators(p.devices), to_string(p.leader.hbm), describe_time(p.leader.simulated),
+               describe_time(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
                words(p.leader.strategy), gap_words(p.gap)});
   std::string text =
       "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n";
@@ -193,11 +193,12 @@ std::string what_if_words(const std::vector<WhatIf>& list) {
       {left("what if"), right("the first takes"), right("the best there"), right("gain"), left("which is")});
   for (const WhatIf& w : list) {
     const bool there = w.best.simulated > 0, fits = w.present.simulated > 0;
-    table.row({w.figure + format(" x %g", w.factor), fits ? time_words(w.present.simulated) : "does not fit",
-               there ? time_words(w.best.simulated) : "nothing fits", fits ? format("%.3fx", w.gain()) : "",
-               !there      ? ""
-               : w.other() ? words(w.best.strategy)
-                           : "the same"});
+    table.row(
+        {w.figure + format(" x %g", w.factor), fits ? describe_time(w.present.simulated) : "does not fit",
+         there ? describe_time(w.best.simulated) : "nothing fits", fits ? format("%.3fx", w.gain()) : "",
+         !there      ? ""
+         : w.other() ? words(w.best.strategy)
+                     : "the same"});
   }
   return "\nwhat if the machine were another\n" + table.str("  ");
 }
@@ -210,7 +211,7 @@ std::string comparison_words(const std::vector<BestOf>& others, const Leader& be
   Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
   for (const BestOf& other : others)
     if (const auto& first = other.leader)
-      table.row({std::string(other.space), words(first->strategy), time_words(first->simulated),
+      table.row({std::string(other.space), words(first->strategy), describe_time(first->simulated),
                  percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
     else
       table.row({std::string(other.space), std::string(why_none(other))});

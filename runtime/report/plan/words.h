@@ -56,7 +56,7 @@ std::string gap_words(double gap);
 // How far the best of all can be, in a sentence.
 std::string certificate_words(const Search& search);
 std::string percent_words(double share);  // "12.3 %"
-std::string time_words(double nanos);
+std::string describe_time(double nanos);
 std::string_view pass_words(Pass pass);
 
 // How many were looked at, the ranking, and how far the best of all can be.
