@@ -16,7 +16,7 @@ pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 # The pthread build of OpenBLAS is the one that may be called from several threads at once (the
 # serial build has no lock around its buffers, the OpenMP build brings a pool that spins). It is
-# found by its own folder and kept by run path, whatever the system's alternatives point at.
+# found by its own folder and kept by run path, whatever the system's alternatives select.
 find_path(OPENBLAS_INCLUDE_DIR cblas.h
   HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED NO_DEFAULT_PATH)
 find_library(OPENBLAS_LIBRARY openblas

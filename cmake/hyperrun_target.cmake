@@ -10,7 +10,7 @@ function(hyperrun_flags target)
     target_link_options(${target} PUBLIC -fsanitize=${HYPERRUN_SANITIZE})
     if(HYPERRUN_SANITIZE MATCHES thread)
       target_compile_options(${target} PRIVATE -Wno-tsan)
-    else()  # GCC 12 says so of std::regex, once it is instrumented
+    else()  # GCC 12 warns of std::regex once it is instrumented
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
     endif()
   endif()
@@ -31,7 +31,7 @@ function(hyperrun_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
 endfunction()
 
-# How much longer a test may take than without sanitizers: scales every bound on a test's time.
+# The factor on every bound of a test's time, for sanitizers.
 if(HYPERRUN_SANITIZE)
   set(HYPERRUN_TEST_SLOWDOWN 6)
 else()

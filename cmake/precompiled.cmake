@@ -1,13 +1,13 @@
-# Headers that nearly every file above runtime/ir includes are parsed once: a quarter to a third of what compiling
-# a file takes. The names are in <>, so that the header says no path of this machine and the compiler's cache
-# serves other folders.
+# Headers that nearly every file above runtime/ir includes are parsed once: a quarter to a third of a file's compile
+# time. The names are in <>, so that the header has no path of this machine and the compiler's cache serves other
+# folders.
 set(HYPERRUN_STANDARD_HEADERS
     <algorithm> <array> <cstdint> <filesystem> <functional> <map> <memory> <optional> <ranges> <span> <set> <sstream>
     <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 set(HYPERRUN_IR_HEADERS
     <runtime/base/error.h> <runtime/base/units.h> <runtime/ir/job.h> <runtime/ir/program.h>)
 
-# hyperrun_precompiled(name header ... [DEPS lib ...]): a target that others take precompiled headers from.
+# hyperrun_precompiled(name header ... [DEPS lib ...]): a target whose precompiled headers others use.
 function(hyperrun_precompiled name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled/${name}.cc "")

@@ -6,7 +6,7 @@
 namespace hyperrun {
 namespace {
 
-// Loops whose steps adjoin are one run.
+// Merges loops whose steps adjoin into one run.
 Block merged(Block b) {
   for (int i = 2; i >= 0; --i) {
     auto& count = b.count[static_cast<std::size_t>(i)];
@@ -17,7 +17,7 @@ Block merged(Block b) {
   return b;
 }
 
-// How the positions of one member lie that take part.
+// The loop over the positions of one member that take part.
 struct Runs {
   std::int64_t count = 1, pitch = 0, size = 0;
 
@@ -27,7 +27,7 @@ struct Runs {
         size(positions / count) {}
 };
 
-// The parts of x of a tensor [a, x, b, y / p, c], and of y of a tensor [a, x / p, b, y, c].
+// Blocks along x of a tensor [a, x, b, y / p, c], and along y of a tensor [a, x / p, b, y, c].
 Blocks x_blocks(const CollectiveArgs& args, int p, const std::byte* base) {
   const AllToAllShape& s = args.all_to_all;
   const Runs runs(args, s.x / p);
@@ -92,7 +92,7 @@ void BlockCursor::next_run() {
 
 void copy(const Block& to, const Block& from) {
   const std::int64_t bytes = from.bytes();
-  // Small messages are mostly one run to one run, and a cursor's divisions would take longer than they.
+  // Most small messages copy one run to one run, and a cursor's divisions would take longer than the copy.
   if (from.run == bytes && to.run == bytes) {
     if (bytes > 0 && from.base != to.base) std::memcpy(to.base, from.base, static_cast<std::size_t>(bytes));
     return;
@@ -148,7 +148,7 @@ Blocks all_to_all_targets(const CollectiveArgs& args, int p, const std::byte* ou
 void pack_input(const CollectiveArgs& args, int p, std::byte* to) {
   const std::int64_t bytes = in_elements(args, p) * size_of(args.dtype);
   if (args.pitch == 0) return void(std::memcpy(to, args.in, static_cast<std::size_t>(bytes)));
-  // As if all that lies there were gathered by one.
+  // The blocks lie in `out` as an all-gather by one rank would place them.
   CollectiveArgs all = args;
   if (args.kind == Collective::kReduceScatter) all.outer *= p;
   if (args.kind == Collective::kAllToAll) {

@@ -1,5 +1,7 @@
-// A strided piece of a tensor: up to three loops around a contiguous run. What one rank sends to another
-// or takes from it, without packing.
+// A Block is a strided piece of a tensor: up to three loops around a contiguous run of bytes. It describes
+// the data that one rank sends to another, or takes from it, without packing.
+//
+//   count {1, 1, 2}, stride {., ., 12}, run 4:   |####........####|
 #pragma once
 
 #include <array>
@@ -43,21 +45,21 @@ class BlockCursor {
   std::int64_t left_ = 0;
 };
 
-// Whole blocks of equal bytes; the loops may differ.
+// Copies a whole block to another of equal bytes; the loops of the two may differ.
 void copy(const Block& to, const Block& from);
-// The bytes [offset, offset + bytes) of a block, from or to contiguous memory.
+// Copies the bytes [offset, offset + bytes) of a block to (pack) or from (unpack) contiguous memory.
 void pack(std::byte* to, const Block& from, std::int64_t offset, std::int64_t bytes);
 void unpack(const Block& to, std::int64_t offset, const std::byte* from, std::int64_t bytes);
 
 Block contiguous_block(const std::byte* base, std::int64_t bytes);
 
-// A block for each peer, alike but for their places.
+// One block for each peer; the blocks differ only in their places.
 struct Blocks {
   Block first;
   std::int64_t step = 0;  // bytes from one peer's to the next one's
 
   Block of(int peer) const { return of(peer, first.base); }
-  // The same in another buffer.
+  // The peer's block in another buffer of the same layout.
   Block of(int peer, const std::byte* base) const {
     Block block = first;
     block.base = const_cast<std::byte*>(base) + peer * step;
@@ -65,16 +67,16 @@ struct Blocks {
   }
 };
 
-// Of a kReduceScatter or kAllGather: the members' parts of a tensor [outer, p, inner], and one of [outer,
-// inner].
+// For kReduceScatter and kAllGather: the members' parts of a tensor [outer, p, inner].
 Blocks parts_of_all(const CollectiveArgs& args, int p, const std::byte* base);
 Block own_part(const CollectiveArgs& args, const std::byte* base);
-// What a rank sends to each peer, in its input, and what it takes from each, in its output.
+// For kAllToAll: the blocks of `in` that go to each peer, and the blocks of `out` that come from each.
 Blocks all_to_all_sources(const CollectiveArgs& args, int p, const std::byte* in);
 Blocks all_to_all_targets(const CollectiveArgs& args, int p, const std::byte* out);
-// The elements of an input that take part, in the order in which they lie, side by side in `to`.
+// Copies the elements of the input that take part (see `runs` in types.h) to `to`, side by side, in the order
+// in which they lie.
 void pack_input(const CollectiveArgs& args, int p, std::byte* to);
-// The same collective of an input that is packed so.
+// Returns the same collective for an input that pack_input() has packed.
 CollectiveArgs with_packed_input(const CollectiveArgs& args);
 
 }  // namespace hyperrun

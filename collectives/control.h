@@ -1,9 +1,9 @@
-// The words through which the ranks of a host tell each other what is ready. One block a rank, in memory that
-// all of them address; a rank writes only its own block (and rings its peers' bells).
+// The control words through which the ranks of a host tell each other what is ready. Each rank has one block
+// in memory that all of them address. A rank writes only its own block (and rings its peers' bells).
 //
 // Collectives of a group are numbered 1, 2, ... The cell of a rank holds its offers and `done`, the last
-// collective after which it touches no peer's memory any more. The offer of number s lies in slot s % kSlots
-// and is overwritten by number s + kSlots, once all members are done with s.
+// collective after which it touches no peer's memory any more. The offer of number s lies in slot s % kSlots.
+// Number s + kSlots overwrites it once all members are done with s.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace hyperrun {
 inline constexpr int kSlots = 8;
 inline constexpr std::size_t kLine = 64;
 
-// Where a collective's buffers lie in the rank's arena. One-shot inputs and tables travel in the cell: what
-// is tiny in the cache line of the number, which is written last and which the peers look at.
+// The places of a collective's buffers in the rank's arena. One-shot inputs and tables travel in the cell. A
+// tiny input travels in the cache line of `number`, which is written last and which the peers watch.
 struct alignas(kLine) Offer {
   std::atomic<std::uint64_t> number{0};  // of the collective
   std::int64_t in = 0;
@@ -43,8 +43,8 @@ struct Cell {
   std::array<Payload, kSlots> payloads;
 };
 
-// Point to point between two ranks on one key. The sender's block holds `sent` and the offsets; the
-// receiver's block holds `received`.
+// A channel carries messages between two ranks on one key. The sender's block holds `sent` and the offsets;
+// the receiver's block holds `received`.
 struct alignas(kLine) Channel {
   std::atomic<std::uint64_t> sent{0}, received{0};
   std::array<std::int64_t, kSlots> offset{};
@@ -76,7 +76,7 @@ class ControlBlock {
 // Wakes the owner of the bell if it sleeps. The caller has published what the owner waits for.
 void ring(Bell& bell);
 
-// Sleeps until the bell rings or the time is over; returns at once if it rang since `seen` was read.
+// Sleeps until the bell rings or `nanos` have passed; returns at once if it rang since `seen` was read.
 void sleep_on(Bell& bell, std::uint32_t seen, std::int64_t nanos);
 
 }  // namespace hyperrun

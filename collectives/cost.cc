@@ -16,7 +16,7 @@ std::int64_t sum(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// Sent in the two halves of a ring: all slices but one, each.
+// Bytes sent in the two halves of a ring: all slices but one, in each half.
 std::int64_t ring_all_reduce(std::int64_t n, int p, int i) {
   return 2 * n - slice(n, p, (i + 1) % p).size() - slice(n, p, (i + 2) % p).size();
 }
@@ -25,8 +25,8 @@ std::int64_t pairwise_all_reduce(std::int64_t n, int p, int i) {
   return 2 * n - slice(n, p, i).size() - slice(n, p, (i + 1) % p).size();
 }
 
-// p = q + r with q a power of two: the odd ones of the first 2r ranks hand everything to their left
-// neighbours and get the result back. The q that remain halve, then double.
+// Let p = q + r with q a power of two. The odd ones of the first 2r ranks give all data to their left
+// neighbours and get the result back. The remaining q ranks halve, then double.
 std::int64_t halving_doubling_all_reduce(std::int64_t n, int p, int i) {
   const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p))), r = p - q;
   if (i < 2 * r && i % 2 == 1) return n;
@@ -67,7 +67,7 @@ std::int64_t all_reduce(const CollectiveArgs& args, Algorithm algorithm, const P
   return message_all_reduce(algorithm, n, p, at.index);
 }
 
-// Receivers of a binomial tree rooted at 0, as seen from `v`: v + 2^k for every 2^k below v's lowest bit.
+// The receivers of a binomial tree rooted at 0, as seen from `v`: v + 2^k for every 2^k below v's lowest bit.
 int binomial_children(int v, int p) {
   int children = 0;
   for (int d = 1; d < p && (v & d) == 0; d *= 2) children += v + d < p ? 1 : 0;
@@ -102,7 +102,7 @@ std::int64_t moved(const CollectiveArgs& args, Algorithm algorithm, const Place&
   return 0;
 }
 
-// What a member sends to others on its host, by messages.
+// Bytes that a member sends by messages to other members on its host.
 class WithinHost {
  public:
   WithinHost(const CollectiveArgs& args, Algorithm algorithm, const Place& place)
@@ -143,15 +143,15 @@ class WithinHost {
     }
   }
 
-  // Everybody gets his slices, then the sums go once round.
+  // Each rank gets its slices; then the sums go once round.
   std::int64_t pairwise_all_reduce(std::int64_t n) const {
     const std::int64_t round = n - slice(n, p_, next()).size();
     return slice(n, p_, end_ - 1).end - slice(n, p_, first_).begin - slice(n, p_, place_.index).size() +
            (has(next()) ? round : 0);
   }
 
-  // See halving_doubling_all_reduce(): over one distance as much is sent halving as doubling, the other's
-  // slices and the own.
+  // See halving_doubling_all_reduce(). Halving and doubling send the same bytes over one distance: the
+  // other's slices and the own.
   std::int64_t halving_doubling() const {
     const std::int64_t n = elements(args_, p_);
     const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p_))), r = p_ - q, i = place_.index;
@@ -212,7 +212,7 @@ double all_reduce_time(const CollectiveArgs& args, Algorithm algorithm, const Gr
          message_all_reduce_time(outer, part, s.hosts, between);
 }
 
-// Steps one after another.
+// Adds up steps that run one after another.
 double rounds(Algorithm algorithm, Collective kind, int p) {
   if (algorithm == Algorithm::kBinomial || algorithm == Algorithm::kDissemination) return log2_ceil(p);
   const bool once = algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect ||

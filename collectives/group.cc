@@ -16,7 +16,7 @@ bool is_shared(Algorithm a) {
   return a == Algorithm::kOneShot || a == Algorithm::kDirect || a == Algorithm::kHierarchical;
 }
 
-// Members by host, hosts in order of appearance; within a host in the order of the group.
+// Groups the members by host: hosts in order of appearance, members in the order of the group.
 std::vector<std::vector<int>> by_host(const std::vector<int>& ranks, const Topology& topology) {
   std::map<int, std::size_t> number;
   std::vector<std::vector<int>> hosts;
@@ -47,10 +47,10 @@ Group::Group(World& world, int key, std::vector<int> ranks)
     for (Request& r : ring->requests) r.group = this, r.counts.reserve(2 * ranks_.size());
   sends_.resize(ranks_.size());
   receives_.resize(ranks_.size());
-  make_lanes();
+  make_transports();
 }
 
-void Group::make_lanes() {
+void Group::make_transports() {
   Transport& t = world_.transport_;
   const auto hosts = by_host(ranks_, t.topology);
   const std::vector<int> on_host = t.topology.peers(world_.rank());
@@ -71,22 +71,23 @@ void Group::make_lanes() {
           &t.blocks[static_cast<std::size_t>(my_local)].channel(key_, slot);
       peer_channels_[static_cast<std::size_t>(i)] = &block.channel(key_, my_local);
     }
-    shared_ = std::make_unique<SharedLane>(std::move(members), local, size());
+    shared_ = std::make_unique<SharedMemoryTransport>(std::move(members), local, size());
   }
   if (hosts.size() == 1) return;
   HR_CHECK(t.port != nullptr, "a group that spans hosts needs messages");
   staging_.resize(static_cast<std::size_t>(world_.options_.staging.value));
-  lane_ = std::make_unique<MessageLane>(*t.port, ranks_, place_.index, 2 * key_, staging_);
+  message_transport_ = std::make_unique<MessageTransport>(*t.port, ranks_, place_.index, 2 * key_, staging_);
   if (place_.shape.per_host < 2) return;
   std::vector<int> column;
   column.reserve(hosts.size());
   for (const auto& host : hosts) {
     column.push_back(ranks_[static_cast<std::size_t>(host[static_cast<std::size_t>(place_.local_index)])]);
   }
-  column_ = std::make_unique<MessageLane>(*t.port, std::move(column), place_.host_index, 2 * key_, staging_);
+  column_transport_ =
+      std::make_unique<MessageTransport>(*t.port, std::move(column), place_.host_index, 2 * key_, staging_);
 }
 
-// Bugs of the caller; a peer would read them as data.
+// Checks for bugs of the caller, which a peer would otherwise read as data.
 void Group::check(const CollectiveArgs& args) const {
   const Arena& arena = *world_.transport_.arena;
   const int p = size();
@@ -146,7 +147,7 @@ Request* Group::start(const CollectiveArgs& args) {
   return &r;
 }
 
-// Offers are made in order, as far ahead of the collective that is being run as there are slots.
+// Makes offers in order, as far ahead of the running collective as there are slots.
 void Group::offer_queued() {
   for (; offered_ < collectives_.issued; ++offered_) {
     Request& r = collectives_.at(offered_);
@@ -170,7 +171,7 @@ bool Group::advance() {
 }
 
 bool Group::by_messages() const {
-  return lane_ != nullptr &&
+  return message_transport_ != nullptr &&
          (collectives_.completed < collectives_.issued || messages_.completed < messages_.issued);
 }
 
@@ -178,17 +179,17 @@ bool Group::run(Request& r) {
   if (r.algorithm == Algorithm::kHierarchical) return run_hierarchical(r);
   if (is_shared(r.algorithm)) return run_shared(r);
   if (r.stage == Stage::kOffered) {
-    lane_->begin(r.algorithm, r.args);
+    message_transport_->begin(r.algorithm, r.args);
     r.stage = Stage::kMessages;
   }
-  if (!lane_->advance()) return false;
-  r.wire_bytes = lane_->sent();
+  if (!message_transport_->advance()) return false;
+  r.wire_bytes = message_transport_->sent();
   r.stage = Stage::kComplete;
   return true;
 }
 
 bool Group::run_shared(Request& r) {
-  // Peers read a one-shot input in the control block, which stays theirs until the slot comes round.
+  // Peers read a one-shot input in the control block. It stays valid until the slot comes round.
   const bool private_buffers = r.algorithm == Algorithm::kOneShot || r.args.kind == Collective::kBarrier;
   if (r.stage == Stage::kOffered) {
     if (!shared_->take(r.number, r.args, r.algorithm, r.cursor, r.wire_bytes)) return false;
@@ -209,14 +210,14 @@ bool Group::run_hierarchical(Request& r) {
     between.in = between.out = r.args.out + mine.begin * element;
     between.outer = 1;
     between.inner = mine.size();
-    column_->begin(
+    column_transport_->begin(
         select_message_all_reduce(r.args.dtype, r.args.op, mine.size() * element, place_.shape.hosts),
         between);
     r.stage = Stage::kMessages;
   }
   if (r.stage == Stage::kMessages) {
-    if (!column_->advance()) return false;
-    r.wire_bytes += column_->sent();
+    if (!column_transport_->advance()) return false;
+    r.wire_bytes += column_transport_->sent();
     shared_->spread(r.number, r.args, r.wire_bytes);
     shared_->retire(r.number);
     r.stage = Stage::kDrain;
@@ -246,7 +247,7 @@ void Group::start_point_to_point(Request& r) {
   if (sends) r.wire_bytes = bytes;
 }
 
-// The sender publishes where the data lies; the receiver fetches it and says so.
+// The sender publishes the data's offset; the receiver fetches the data and says so.
 bool Group::run_point_to_point(Request& r) {
   const auto peer = static_cast<std::size_t>(r.args.peer);
   if (r.algorithm == Algorithm::kPairwise) {

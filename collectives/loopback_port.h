@@ -1,4 +1,4 @@
-// Messages between threads of one process: lets every message algorithm run, at any number of ranks,
+// A message port between threads of one process. It lets every message algorithm run, at any number of ranks,
 // without MPI.
 #pragma once
 

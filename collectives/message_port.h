@@ -1,4 +1,4 @@
-// Messages between ranks, without blocking: the only thing that collectives ask of a network.
+// A port for messages between ranks, which never blocks. Collectives ask nothing else of a network.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace hyperrun {
 
-// Messages of one sender, receiver and tag arrive in the order of sending. Used by one thread.
+// Messages of one sender, receiver and tag arrive in the order of sending. One thread uses the port.
 class MessagePort {
  public:
-  using Ticket = int;  // of an operation under way; free again once test() has said true
+  using Ticket = int;  // an operation under way; free again once test() has returned true
 
   virtual ~MessagePort() = default;
   virtual Ticket send(const std::byte* data, std::int64_t bytes, int to, int tag) = 0;

@@ -68,7 +68,7 @@ Step MessageSchedule::step(int k) const {
   return args_.kind == Collective::kReduceScatter ? ring_reduce_scatter(k) : ring_all_gather(k);
 }
 
-// The in-place algorithms work on out; kPairwise reads the input where it lies.
+// The in-place algorithms work on `out`; kPairwise reads the input in place.
 Block MessageSchedule::local_source() const {
   switch (args_.kind) {
     case Collective::kAllReduce:
@@ -100,7 +100,7 @@ Block MessageSchedule::out_slices(int parts, int first, int end) const {
   return contiguous_block(args_.out + from * element(), (to - from) * element());
 }
 
-// What is reduced at rank i, in the input.
+// The chunk of the input that is reduced at rank i.
 Block MessageSchedule::source_chunk(int i) const {
   if (args_.kind == Collective::kReduceScatter) return parts_of_all(args_, p_, args_.in).of(i);
   const Slice s = slice(args_.outer * args_.inner, p_, i);
@@ -137,7 +137,7 @@ Step MessageSchedule::ring_all_reduce(int k) const {
           .with = target};
 }
 
-// out holds the partial sum that passes through; the step that sends it also receives the next.
+// `out` holds the partial sum that passes through. The step that sends it also receives the next.
 Step MessageSchedule::ring_reduce_scatter(int k) const {
   const Block out = local_target();
   return {.send = whole(at(1), k == 0 ? source_chunk(at(-1)) : out),
@@ -164,7 +164,7 @@ Step MessageSchedule::pairwise_reduce(int k) const {
           .reduce_all = j == p_ - 2};
 }
 
-// See halving_doubling_all_reduce in cost.cc for the folding of other numbers than powers of two.
+// See halving_doubling_all_reduce in cost.cc for numbers of ranks that are no powers of two.
 Step MessageSchedule::halving_doubling(int k) const {
   const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p_))), r = p_ - q, last = steps_ - 1;
   const Block all = out_slices(q, 0, q);
@@ -203,7 +203,7 @@ Step MessageSchedule::shift() const {
           .receive = whole(at(-1), contiguous_block(args_.out, bytes))};
 }
 
-// Rank v of the tree rooted at 0 hears at its lowest bit, then tells v + d for all lower d, the far ones
+// In the tree rooted at 0, rank v hears at its lowest bit, then tells v + d for all lower d, the far ones
 // first.
 Step MessageSchedule::binomial(int k) const {
   const int v = (me_ - args_.peer + p_) % p_, d = 1 << (steps_ - 1 - k);

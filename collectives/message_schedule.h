@@ -1,5 +1,5 @@
-// Collectives by messages, as sequences of steps: in each step a rank sends at most one block and receives
-// at most one. Only pointer arithmetic; message_lane.h executes it.
+// A message schedule is a collective as a sequence of steps. In each step a rank sends at most one block and
+// receives at most one. It is only pointer arithmetic; message_transport.h executes it.
 #pragma once
 
 #include <vector>
@@ -19,29 +19,31 @@ struct Transfer {
 
 struct Step {
   Transfer send, receive;
-  // Received bytes are reduced with those of `with` at the same offset: receive = with op received.
+  // If `combine`, received bytes are reduced with the bytes of `with` at the same offset: receive = with op
+  // received.
   bool combine = false;
   Block with;
-  bool signal = false;      // an empty message is a message (barrier)
-  bool reduce_all = false;  // afterwards: reduce the range received from every peer, in order of the ranks
+  bool signal = false;  // an empty message is sent all the same (barrier)
+  bool reduce_all =
+      false;  // after the step, reduce the range received from every peer, in order of the ranks
 };
 
 class MessageSchedule {
  public:
   MessageSchedule() = default;
-  // counts and starts of a kAllToAllV must live on.
-  // slots: p - 1 receive slots of slot_bytes for kPairwise reductions.
+  // The counts and starts of a kAllToAllV must outlive the schedule. `slots` are p - 1 receive slots of
+  // slot_bytes for kPairwise reductions.
   MessageSchedule(Algorithm algorithm, const CollectiveArgs& args, int p, int me, std::byte* slots,
                   std::int64_t slot_bytes);
 
   int steps() const { return steps_; }
   Step step(int k) const;
 
-  // Before the first step: the part that stays with this rank. bytes() is 0 when there is none.
+  // The part that stays with this rank, copied before the first step. bytes() is 0 when there is none.
   Block local_source() const;
   Block local_target() const;
 
-  // For reduce_all: the own contribution, and where peer r's lies.
+  // For reduce_all: this rank's contribution, and the slot of a peer's.
   Block own_source() const;
   std::byte* slot_of(int peer) const;
   // The elements that this rank reduces.

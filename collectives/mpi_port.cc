@@ -1,5 +1,7 @@
 #include "collectives/mpi_port.h"
 
+#include <fmt/core.h>
+
 #include <climits>
 #include <exception>
 #include <string>
@@ -9,11 +11,11 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kTickets = 1024;  // grows beyond, which no steady state needs
+constexpr std::size_t kTickets = 1024;  // the list grows beyond that, which no steady state needs
 
 void check(int rc, const char* what) {
   if (rc == MPI_SUCCESS) return;
-  throw Error(Code::kMpi, std::string(what) + " failed with " + std::to_string(rc))
+  throw Error(Code::kMpi, fmt::format("{} failed with {}", what, rc))
       .fix("see the log of mpirun; a network that MPI cannot use needs OMPI_MCA_btl_tcp_if_include");
 }
 
@@ -30,7 +32,7 @@ MpiPort::MpiPort(MPI_Comm world) {
   free_.reserve(kTickets);
 }
 
-// Freeing is collective: while an error unwinds, the peers are elsewhere.
+// Freeing the communicator is collective, so an unwinding error skips it: the peers are elsewhere.
 MpiPort::~MpiPort() {
   if (std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
 }

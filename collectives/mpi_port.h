@@ -1,4 +1,4 @@
-// Messages over MPI point to point; never its collectives. One thread owns it.
+// A message port over MPI point to point; it never uses MPI's collectives. One thread owns it.
 #pragma once
 
 #include <mpi.h>
@@ -11,7 +11,7 @@ namespace hyperrun {
 
 class MpiPort : public MessagePort {
  public:
-  explicit MpiPort(MPI_Comm world);  // duplicates it, collectively
+  explicit MpiPort(MPI_Comm world);  // duplicates the communicator, which is collective
   ~MpiPort() override;
   MpiPort(const MpiPort&) = delete;
   MpiPort& operator=(const MpiPort&) = delete;

@@ -1,4 +1,4 @@
-// A World over MPI: set-up only; from then on MPI carries messages between hosts and nothing else.
+// A World over MPI: set-up only. From then on MPI carries messages between hosts and nothing else.
 #include <cstring>
 #include <utility>
 
@@ -17,7 +17,7 @@ std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const
       .topology = hosts.topology(), .arena = &arena, .blocks = {}, .port = nullptr, .keep_alive = window};
   for (int l = 0; l < local; ++l) t.blocks.emplace_back(window->base(l), options.max_keys, local);
   t.blocks[static_cast<std::size_t>(hosts.local_index())].initialise();
-  MPI_Barrier(hosts.host());  // no peer looks before
+  MPI_Barrier(hosts.host());  // no peer looks before this
   if (hosts.topology().hosts() > 1) t.port = std::make_unique<MpiPort>(hosts.world());
   return std::make_unique<World>(std::move(t), options);
 }

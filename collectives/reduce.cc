@@ -31,7 +31,8 @@ struct BF16 {
     const hn::Rebind<std::uint32_t, D> du;
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(DHalf(), p))));
   }
-  // Round to nearest even as f32_to_bf16 does, NaN kept quiet; by integers, so that every target agrees.
+  // Rounds to nearest even as f32_to_bf16 does and keeps NaN quiet. Integer arithmetic makes every target
+  // agree.
   static void store(D d, hn::Vec<D> v, std::uint16_t* p) {
     const hn::Rebind<std::uint32_t, D> du;
     const auto u = hn::BitCast(du, v);
@@ -64,7 +65,7 @@ struct Max {
   static float apply1(float a, float b) { return a > b ? a : b; }
 };
 
-// P: the number of sources when it is known to the compiler, else 0. Two vectors at a time hide latency.
+// P is the number of sources if the compiler knows it, else 0. Two vectors at a time hide latency.
 template <class T, class Op, int P>
 void run(const std::byte* const* sources, int count, std::byte* const* targets, int target_count,
          std::int64_t n) {

@@ -1,5 +1,5 @@
-// Elementwise reduction of several vectors into one or more: the arithmetic of every collective. Float32
-// and bfloat16 accumulate in float32, in the order of the sources, and round once.
+// Elementwise reduction of several vectors into one or more: the arithmetic of every collective. Float32 and
+// bfloat16 accumulate in float32, in the order of the sources, and round once.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace hyperrun {
 
 inline constexpr int kMaxSources = 512;
 
-// every target[i] = ((sources[0][i] op sources[1][i]) op ...), i < n. A target may be one of the sources;
-// otherwise they are disjoint. Bitwise the same on every instruction set. NaN: a sum is NaN; a maximum
-// takes it or the other value, as the machine does.
+// Sets every target[i] = ((sources[0][i] op sources[1][i]) op ...), i < n. A target may be one of the
+// sources; otherwise they are disjoint. The result has the same bits on every instruction set. A sum with NaN
+// is NaN; a maximum takes NaN or the other value, as the machine does.
 void reduce(DType dtype, ReduceOp op, std::span<const std::byte* const> sources,
             std::span<std::byte* const> targets, std::int64_t n);
 

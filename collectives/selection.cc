@@ -7,7 +7,7 @@
 namespace hyperrun {
 namespace {
 
-// Below this a step's latency outweighs its bytes, so fewer steps win.
+// Below this size a step's latency outweighs its bytes, so fewer steps win.
 constexpr std::int64_t kLatencyBytes = 65536;
 
 Algorithm select_on_host(const CollectiveArgs& args, int p) {
@@ -16,7 +16,7 @@ Algorithm select_on_host(const CollectiveArgs& args, int p) {
       args.kind == Collective::kRecv) {
     return Algorithm::kDirect;
   }
-  // A root's input decides for all members of a broadcast, and they all know its size.
+  // The root's input decides for all members of a broadcast, and they all know its size.
   const std::int64_t bytes = in_elements(args, p) * size_of(args.dtype);
   return bytes <= kOneShotBytes ? Algorithm::kOneShot : Algorithm::kDirect;
 }

@@ -1,5 +1,5 @@
-// Which algorithm serves a collective. One place, decided by all members alike from what they all know, so
-// that nobody has to ask; the simulator decides with the same function.
+// The choice of the algorithm that serves a collective. All members decide alike from facts that they all
+// know, so that nobody has to ask. The simulator decides with the same function.
 #pragma once
 
 #include <cstdint>
@@ -27,24 +27,25 @@ enum class Algorithm : std::uint8_t {
 
 std::string_view name(Algorithm algorithm);  // "halving-doubling"
 
-// How a group lies on hosts.
+// The shape of a group: how its ranks are spread over hosts.
 struct GroupShape {
   int p = 1;         // ranks
-  int hosts = 1;     // hosts that they lie on
-  int per_host = 1;  // ranks on each host; 0 when hosts differ
+  int hosts = 1;     // hosts of these ranks
+  int per_host = 1;  // ranks on each host; 0 if hosts differ
 
   bool operator==(const GroupShape&) const = default;
 };
 
 GroupShape shape_of(const std::vector<int>& ranks, const Topology& topology);
 
-// The largest input (bytes of one rank) that a one-shot collective takes.
+// The largest input (bytes of one rank) of a one-shot collective.
 inline constexpr std::int64_t kOneShotBytes = 4096;
 
-// The algorithm of all-reduces between hosts with `p` members.
+// Selects the algorithm of an all-reduce by messages among `p` members.
 Algorithm select_message_all_reduce(DType dtype, ReduceOp op, std::int64_t bytes, int p);
 
-// kSend and kRecv: by the shape of the pair (p = 2). For kAllToAllV the counts do not matter.
+// Selects the algorithm. kSend and kRecv take the shape of the pair (p = 2). For kAllToAllV the counts do not
+// matter.
 Algorithm select(const CollectiveArgs& args, const GroupShape& shape);
 
 }  // namespace hyperrun

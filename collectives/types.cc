@@ -6,7 +6,7 @@
 namespace hyperrun {
 namespace {
 
-// Of the block that ends last.
+// The end of the block that ends last.
 std::int64_t end_of_blocks(std::span<const std::int64_t> starts, std::span<const std::int64_t> counts) {
   if (starts.empty()) return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   std::int64_t end = 0;
@@ -14,7 +14,7 @@ std::int64_t end_of_blocks(std::span<const std::int64_t> starts, std::span<const
   return end;
 }
 
-// Of elements that lie in runs; with `members` those of all, else of one.
+// The extent of elements that lie in runs: of all members with `members`, else of one.
 std::int64_t extent(const CollectiveArgs& args, int p, std::int64_t elements, bool members) {
   if (args.pitch == 0 || elements == 0) return elements;
   const bool exchanges = args.kind == Collective::kAllToAll;

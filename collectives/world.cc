@@ -17,13 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A flag that is set within a microsecond is met spinning; after that a yield lets a peer on this core run;
-// who waits for long (compute elsewhere, a pipeline's bubble) sleeps. With more ranks than cores the peer
-// most likely waits for this core, so spinning is all but skipped.
+// A flag that is set within a microsecond is met spinning. After that a yield lets a peer on this core run. A
+// long wait (compute elsewhere, a pipeline's bubble) sleeps. With more ranks than cores the peer most likely
+// waits for this core, so spinning is all but skipped.
 constexpr int kSpins = 32, kSpinsCrowded = 4;
 constexpr auto kYielding = std::chrono::microseconds(300);
-constexpr std::int64_t kSleepNanos = 5'000'000;  // a bell ends it early; bounds the look at the cancel flag
-constexpr std::int64_t kPollNanos = 50'000;      // messages ring no bell
+constexpr std::int64_t kSleepNanos =
+    5'000'000;  // a bell ends the sleep early; it bounds the look at the cancel flag
+constexpr std::int64_t kPollNanos = 50'000;  // messages ring no bell
 
 void pause() {
 #if defined(__x86_64__)
@@ -61,7 +62,7 @@ bool World::progress(Request& r) {
   return r.done();
 }
 
-// However soon the collective is complete: transfers are moved on by waiting.
+// Transfers are moved on by waiting, however soon the collective is complete.
 void World::wait(Request& r) {
   for (RemoteMemory* remote : options_.remotes) remote->progress();
   wait_until([&] { return progress(r); }, [&] { return progress() || r.done(); });
@@ -86,13 +87,13 @@ void World::wait_until(Look look, LookEverywhere look_everywhere) {
   }
   while (!look_everywhere()) {
     bool done = false;
-    rest(kSleepNanos, [&] { return done = look_everywhere(); });
+    sleep_unless(kSleepNanos, [&] { return done = look_everywhere(); });
     if (done) return;
     check_cancelled();
   }
 }
 
-std::uint32_t World::lie_down() {
+std::uint32_t World::hear_rings() {
   const std::uint32_t seen = bell().rings.load(std::memory_order_acquire);
   bell().sleepers.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);

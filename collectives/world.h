@@ -1,10 +1,10 @@
-// Groups of ranks and the collectives that they run.
+// Groups of ranks, and the collectives that they run.
 //
 // A World is one rank's view of all ranks over one transport: memory shared by the processes of a host,
 // memory shared by threads (tests), messages between hosts, or a mixture. A Group (group.h) is an ordered
-// list of ranks, made at set-up. start() begins a collective and returns at once; progress() moves it on
-// without waiting; wait() returns when it is complete. Nothing is allocated from start to completion, and
-// no group needs communication to be made.
+// list of ranks, made at set-up. start() begins a collective and returns at once. progress() moves it on
+// without waiting. wait() returns when it is complete. Nothing is allocated from start to completion, and no
+// group needs communication to be made.
 //
 //   auto world = make_mpi_world(hosts, arena);
 //   Group& tp = world->make_group(/*key=*/0, {0, 1});
@@ -48,14 +48,14 @@ class RemoteMemory;
 struct Request;
 
 struct WorldOptions {
-  const std::atomic<bool>* cancel = nullptr;  // set by someone else when a peer is gone; may be null
+  const std::atomic<bool>* cancel = nullptr;  // another thread sets it when a peer is gone; may be null
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
-  Bytes staging{8 << 20};                     // of a group that spans hosts; the same on all ranks
-  std::vector<RemoteMemory*> remotes;         // are moved on with everything else; outlive the World
+  Bytes staging{8 << 20};                     // staging of a group that spans hosts; the same on all ranks
+  std::vector<RemoteMemory*> remotes;         // they are moved on with everything else and outlive the World
 };
 
-// What a World stands on. blocks: control blocks of the ranks on this host, ascending. port may be null
-// when all ranks share this host. keep_alive outlives everything else.
+// The memory and the port of a World. `blocks` are the control blocks of the ranks on this host, ascending.
+// `port` may be null when all ranks share this host. `keep_alive` outlives everything else.
 struct Transport {
   Topology topology;
   Arena* arena = nullptr;
@@ -75,7 +75,7 @@ class World {
   int size() const { return transport_.topology.size(); }
   const Topology& topology() const { return transport_.topology; }
 
-  // `ranks` in the order of the group, this rank among them. Groups of one key are disjoint (the groups
+  // Makes a group of `ranks` in this order, this rank among them. Groups of one key are disjoint (the groups
   // along a mesh axis, say), and every member passes the same list. The group lives as long as the World.
   Group& make_group(int key, std::vector<int> ranks);
 
@@ -84,42 +84,43 @@ class World {
   void wait(Request& r);      // spins briefly, yields, then sleeps, until r is complete
   void wait_all();
 
-  // For an owner who waits for more than the world. Sleeps for `nanos` at most, or until a peer or wake() may
-  // have changed what `look` sees; not at all when `look`, called once, returns true.
+  // Lets an owner wait for other things besides the world. Sleeps for `nanos` at most, or until a peer or
+  // wake() may have changed what `look` sees. Does not sleep if `look`, which is called once, returns true.
   template <class Look>
-  void rest(std::int64_t nanos, Look look) {
-    const std::uint32_t seen = lie_down();
+  void sleep_unless(std::int64_t nanos, Look look) {
+    const std::uint32_t seen = hear_rings();
     sleep_until_rung(look() ? 0 : nanos, seen);
   }
-  void wake();  // from any thread: what the owner waits for has changed
+  void wake();  // may be called from any thread: the awaited thing has changed
   std::span<RemoteMemory* const> remotes() const { return options_.remotes; }
-  void check_cancelled() const;  // throws kDeviceLost when it is so
+  void check_cancelled() const;  // throws kDeviceLost if the cancel flag is set
 
  private:
   friend class Group;
 
-  // look: whether the wait is over, moving on what it is for; look_everywhere: moving on all groups.
+  // `look` moves on the awaited request and returns true if the wait is over. `look_everywhere` moves on all
+  // groups.
   template <class Look, class LookEverywhere>
   void wait_until(Look look, LookEverywhere look_everywhere);
   bool awaits_messages() const;
   Bell& bell() const { return transport_.blocks[static_cast<std::size_t>(local_index_)].bell(); }
-  std::uint32_t lie_down();                                       // from here on rings are heard
-  void sleep_until_rung(std::int64_t nanos, std::uint32_t seen);  // 0: gets up at once
+  std::uint32_t hear_rings();                                     // rings are heard from here on
+  void sleep_until_rung(std::int64_t nanos, std::uint32_t seen);  // 0: returns at once
 
   Transport transport_;
   WorldOptions options_;
   std::vector<std::unique_ptr<Group>> groups_;
   int local_index_ = 0;
-  bool crowded_ = false;  // more ranks than cores on this host
+  bool crowded_ = false;  // this host has more ranks than cores
 };
 
-// All ranks of `hosts`, collectively; uses MPI from then on when there is more than one host. The arena
-// must outlive the World.
+// Makes the World of all ranks of `hosts`, collectively. It uses MPI from then on if there is more than one
+// host. The arena must outlive the World.
 std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options = {});
 
-// Ranks as threads of this process: element r is used by the thread that plays rank r. Ranks on different
-// hosts of the topology talk by messages. One arena a rank (make_in_process_arenas). remotes: one of
-// options.remotes for each; empty: none.
+// Makes worlds of ranks that are threads of this process: the thread that plays rank r uses element r. Ranks
+// on different hosts of the topology talk by messages. `arenas` has one for each rank
+// (make_in_process_arenas). `remotes` has one of options.remotes for each rank, or is empty.
 std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
                                                            const Topology& topology,
                                                            const WorldOptions& options = {},

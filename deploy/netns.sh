@@ -4,7 +4,7 @@
 #   deploy/netns.sh up N          make hosts hr-host0 .. hr-host(N-1), joined by a switch
 #   deploy/netns.sh run COMMAND   run a command on hr-host0; mpirun and hyperrun reach the others from there
 #   deploy/netns.sh hostfile      the path of a host file for mpirun's --hostfile, SLOTS (default 8) each
-#   deploy/netns.sh down          remove them, and end what runs in them
+#   deploy/netns.sh down          remove them, and end the processes in them
 #
 # Each host has its own name and network but shares files and /dev/shm with the others; Open MPI tells
 # hosts apart by their names, so ranks of different hosts exchange messages. The machine's own network is
@@ -48,7 +48,7 @@ make_host() {
     mkdir -p "/etc/netns/$name" && ln -sf "$state/hosts" "/etc/netns/$name/hosts"
 }
 
-# What mpirun starts its daemons with, in place of ssh. Like a login, it starts from an empty environment.
+# The command with which mpirun starts its daemons, in place of ssh. Like a login, it starts with an empty environment.
 write_rsh() {
   cat >"$state/rsh" <<'RSH'
 #!/bin/bash

@@ -36,8 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void become_mpirun(const CalibrateArguments& a) {
-  control::LaunchSpec spec;
-  control::require_program(spec.mpirun);
+  process::LaunchSpec spec;
+  process::require_program(spec.mpirun);
   spec.devices = a.devices;
   spec.program = {fs::read_symlink("/proc/self/exe"),
                   "calibrate",
@@ -48,8 +48,8 @@ namespace fs = std::filesystem;
                   "--seconds",
                   std::to_string(a.seconds)};
   spec.root = geteuid() == 0;
-  const control::LaunchCommand command = control::launch_command(spec);
-  control::become_process(command.argv, command.environment);
+  const process::LaunchCommand command = process::launch_command(spec);
+  process::become_process(command.argv, command.environment);
 }
 
 std::string host_name() {
@@ -189,7 +189,7 @@ int run_rank(const CalibrateArguments& a) {
 }  // namespace
 
 int calibrate(const CalibrateArguments& arguments) {
-  if (control::detect_launcher() != control::Launcher::kNone) return run_rank(arguments);
+  if (process::detect_launcher() != process::Launcher::kNone) return run_rank(arguments);
   if (arguments.devices == 0)
     throw Error(Code::kUsage, "calibrate needs the number of devices")
         .at("--devices")

@@ -128,7 +128,7 @@ Examples:
   hyperrun JOB --resume stories15M)";
 
 int run(const RunArguments& arguments) {
-  if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
+  if (process::detect_launcher() != process::Launcher::kNone) return run_device(arguments);
   return run_job(arguments);
 }
 

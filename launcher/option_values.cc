@@ -67,7 +67,7 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<std
     return why_not_whole(part, least, most, number);
   };
   return add_list(
-      app, name, range_words(least, most) + ", several with commas between", description,
+      app, name, describe_range(least, most) + ", several with commas between", description,
       [=](std::string_view part) {
         std::int32_t number = 0;
         return read(part, number);

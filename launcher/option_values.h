@@ -20,7 +20,7 @@ CLI::Validator a_word();
 CLI::Validator a_number(double least, double most);
 
 template <class T>
-std::string range_words(T least, T most) {
+std::string describe_range(T least, T most) {
   return std::to_string(least) + " to " + std::to_string(most);
 }
 
@@ -32,7 +32,7 @@ CLI::Validator a_whole_number(T least, T most) {
     if (why.empty()) value = std::to_string(number);  // CLI11 would take 010 for 8
     return why;
   };
-  return {check, range_words(least, most)};
+  return {check, describe_range(least, most)};
 }
 
 // Of what is drawn. CLI11 would make a large number of one below 0.

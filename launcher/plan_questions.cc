@@ -15,7 +15,6 @@
 #include "runtime/plan/pareto.h"
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/robust.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
 #include "runtime/run/proof.h"
 #include "runtime/spec/job_reader.h"
@@ -237,7 +236,7 @@ std::string PlanQuestions::trust() {
                                 .plans = static_cast<std::size_t>(arguments_.ranges),
                                 .progress = progress});
   const Robustness& r = *answers_.robust;
-  return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_text(r);
+  return (r.plans.empty() ? "" : describe_range(r.plans.front().range)) + robust_text(r);
 }
 
 std::string PlanQuestions::for_programs() const {

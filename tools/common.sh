@@ -23,7 +23,7 @@ installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# install_packages KIND: what tools/packages.txt lists under KIND and this machine lacks.
+# install_packages KIND: installs the packages of KIND in tools/packages.txt that this machine lacks.
 install_packages() {
   command -v apt-get >/dev/null || die "no apt-get here: install what tools/packages.txt names by other means"
   missing=
@@ -39,7 +39,7 @@ install_packages() {
 }
 
 # Sums (tools/arithmetic), and the text that the other example jobs train on: the King James Bible of Debian's bible-kjv (4 MB, public
-# domain), one verse a line, its references taken off. Complete or absent.
+# domain), one verse a line, without references. The file is complete or absent.
 CORPUS=data/king-james.txt
 make_corpus() {
   [ -s data/arithmetic/text.txt ] || tools/arithmetic

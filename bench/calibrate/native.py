@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Steps of runs on this machine beside what `hyperrun sim` says of them with a profile that `hyperrun calibrate` has
-just written.
+"""Steps of runs on this machine beside their simulation by `hyperrun sim`, with a profile that `hyperrun calibrate`
+has just written.
 
     bench/calibrate/native.py                        calibrates for 1, 2 and 4 devices, then runs all jobs
     bench/calibrate/native.py --only tp2 --kinds     with the time of each kind of instruction, of device 0
 
-What is compared is the median step of the run with the simulated one. Let nothing else run meanwhile: steps and
-measurements are as noisy as the machine is. Standard library only; a table on standard output."""
+The benchmark compares the median step of the run with the simulated one. Let nothing else run meanwhile: steps and
+measurements are as noisy as the machine. Standard library only; a table on standard output."""
 import argparse
 import json
 import pathlib
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-#        name, devices, mesh, presets, pipeline, micro-batches, batch, further of the training, model
+#        name, devices, mesh, presets, pipeline, micro-batches, batch, further training fields, model
 JOBS = [
     ("quickstart", 4, "dp:2 tp:2", "dp tp sp", "", 1, 4, "",
      "layers: 4 hidden: 192 heads: 6 kv_heads: 2 vocab: 1024 sequence: 128 tied_head: true"),

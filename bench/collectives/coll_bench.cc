@@ -1,13 +1,13 @@
 // Collectives against MPI's own in the same processes, as a training step uses them: before each timed call
 // the owner rewrites its input, and the timed part ends when every rank has read the whole result.
 //
-//   mpirun -np P --oversubscribe --bind-to none coll_bench [--seconds S] [--sizes B,B,...] [--ops
-//   ar,rs,ag,a2a]
-//          [--messages]
+//   mpirun -np P --oversubscribe --bind-to none coll_bench [--seconds S] [--sizes B,B,...]
+//          [--ops ar,rs,ag,a2a] [--messages]
 //
-// Samples of the two are interleaved; a sample is the maximum over the ranks. Prints a table of medians (us)
-// and of the median of ratios MPI / hyperrun, and one JSON object a line with the same on standard error.
-// Bytes: of the vector that is reduced, or of the whole tensor that is scattered, gathered or exchanged.
+// Samples of the two are interleaved; a sample is the maximum over the ranks. The benchmark prints a table of
+// medians (us) and of the median of ratios MPI / hyperrun, and one JSON object a line with the same on
+// standard error. Bytes are those of the vector that is reduced, or of the whole tensor that is scattered,
+// gathered or exchanged.
 #include <mpi.h>
 
 #include <algorithm>
@@ -147,7 +147,7 @@ class Bench {
          a_, whole, a_ + whole, whole}};
   }
 
-  // Enough samples for a median, no longer than asked; all ranks agree on when to stop.
+  // Takes enough samples for a median, but no longer than asked; all ranks agree on when to stop.
   void compare(const std::string& op, std::int64_t bytes) {
     const auto [mpi, ours] = contenders(op, bytes);
     const auto meet = [this] { start_and_wait({.kind = Collective::kBarrier}); };

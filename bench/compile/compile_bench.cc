@@ -1,5 +1,5 @@
-// How long jobs take to compile and how much memory that takes: a small job, a layer-parallel one, and the
-// shape of Llama-3-405B in 16 stages with 128 micro-batches.
+// The time and memory that jobs take to compile: a small job, a layer-parallel one, and the shape of
+// Llama-3-405B in 16 stages with 128 micro-batches.
 #include <sys/resource.h>
 
 #include <chrono>

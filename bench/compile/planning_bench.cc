@@ -1,5 +1,5 @@
-// How long it takes to plan what lies beyond HBM (docs/offload.md), of one device's steps of some 100,000
-// instructions, for two thirds of the memory that they take.
+// The time to plan offloading (docs/offload.md) for steps of one device of some 100,000 instructions, for two
+// thirds of the memory that they take.
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -13,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr double kShare = 0.66;  // of what it takes as it is
+constexpr double kShare = 0.66;  // share of the memory that it takes without offloading
 
 Job job_of(ModelSpec model, std::vector<MeshAxis> mesh, std::vector<std::string> presets, int micro_batches) {
   Job job;
@@ -38,14 +38,14 @@ Job job_of(ModelSpec model, std::vector<MeshAxis> mesh, std::vector<std::string>
 ModelSpec llama8b(int sequence) { return {"llama", 32, 4096, 32, 8, 128, 14336, 128256, sequence}; }
 ModelSpec llama405b(int sequence) { return {"llama", 126, 16384, 128, 8, 128, 53248, 128256, sequence}; }
 
-// Of processors, in this process.
+// Processor time of this process.
 double seconds_of(const auto& work) {
   const std::clock_t begin = std::clock();
   work();
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-// As lowering leaves them: without places and events.
+// Programs as lowering leaves them: without places and events.
 std::vector<Program> unplaced(std::vector<Program> programs) {
   for (Program& program : programs) {
     program.peak = {};
@@ -84,7 +84,7 @@ void measure(const std::string& what, Job job) {
 }  // namespace
 }  // namespace hyperrun
 
-// planning_bench [WORD]: of those alone whose names have the word.
+// planning_bench [WORD]: runs the cases whose names have the word.
 int main(int argc, char** argv) {
   using namespace hyperrun;
   const std::string word = argc > 1 ? argv[1] : "";

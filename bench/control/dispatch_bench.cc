@@ -1,10 +1,10 @@
 // dispatch_bench [DEVICES] [WORK_US] [SECONDS] [RANKS_A_GROUP]
 //
-// How many invocations a second the controller hands out, and whether devices wait for it. The controller and
+// The rate of invocations that the controller dispatches, and the waits of devices for it. The controller and
 // the scheduler run in one thread of this process, the simulated devices (simulated_devices.h) in another
-// process; between them are loopback TCP, the handshake and the protocol of a real run. Four programs with
-// different shares run on every group, each task taking the output of the one before on its group. WORK_US is
-// what a device takes for an invocation; 0 asks for the greatest rate. An invocation to one device is one
+// process. Between them are loopback TCP, the handshake and the protocol of a real run. Four programs with
+// different shares run on every group, and each task takes the output of the one before on its group. WORK_US
+// is a device's time for an invocation; 0 measures the highest rate. An invocation to one device is one
 // dispatch.
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ namespace {
 
 using namespace hyperrun::control;
 
-constexpr std::int32_t kWindow = 4;  // tasks that a device has at most
+constexpr std::int32_t kWindow = 4;  // most tasks of a device
 constexpr double kWarmUp = 1.5;      // seconds
 
 struct Settings {
@@ -38,8 +38,8 @@ struct Settings {
   std::int32_t ranks_a_group = 1;
 };
 
-DeviceGroups groups_of(const Settings& settings) {
-  DeviceGroups groups(settings.devices);
+tasks::DeviceGroups groups_of(const Settings& settings) {
+  tasks::DeviceGroups groups(settings.devices);
   for (std::int32_t r = 0; r < settings.devices; r += settings.ranks_a_group) {
     std::vector<std::int32_t> ranks;
     for (std::int32_t i = r; i < std::min(settings.devices, r + settings.ranks_a_group); ++i)
@@ -56,30 +56,34 @@ double cpu_seconds() {
 }
 
 // Keeps a chain of tasks before every group until the time is over.
-class Chains : public TaskDriver {
+class Chains : public tasks::TaskDriver {
  public:
   explicit Chains(const Settings& settings)
-      : TaskDriver(groups_of(settings), {.scheduling = Scheduling::kDynamic, .window = kWindow}),
+      : tasks::TaskDriver(groups_of(settings),
+                          {.scheduling = tasks::Scheduling::kDynamic, .window = kWindow}),
         settings_(settings),
         last_(static_cast<std::size_t>(scheduler().groups().size()), -1) {
     for (int p = 0; p < 4; ++p) scheduler().add_program({.name = "p" + std::to_string(p), .share = 1.0 + p});
-    for (GroupId g = 1; g < scheduler().groups().size(); ++g) scheduler().add_place({g});
+    for (tasks::GroupId g = 1; g < scheduler().groups().size(); ++g) scheduler().add_place({g});
   }
 
-  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     start_ = Clock::now();
     for (int i = 0; i < kWindow + 2; ++i)
-      for (GroupId g = 1; g < scheduler().groups().size(); ++g) submit(g);
+      for (tasks::GroupId g = 1; g < scheduler().groups().size(); ++g) submit(g);
     return {};
   }
 
-  std::int64_t dispatched = 0;  // between the end of the warm-up and that of the time
-  double wall = 0, cpu = 0;     // s, of the same
+  std::int64_t dispatched = 0;  // between the end of the warm-up and the end of the time
+  double wall = 0, cpu = 0;     // seconds in the same time
 
  protected:
-  Invocation invocation_of(TaskId, const TaskSpec&, GroupId) override { return {}; }
+  tasks::Invocation invocation_of(tasks::TaskId, const tasks::TaskSpec&, tasks::GroupId) override {
+    return {};
+  }
 
-  void on_task_done(TaskId, const TaskSpec& task, std::span<const InvocationDone> results) override {
+  void on_task_done(tasks::TaskId, const tasks::TaskSpec& task,
+                    std::span<const tasks::InvocationDone> results) override {
     const Clock::time_point now = Clock::now();
     const double since = std::chrono::duration<double>(now - start_).count();
     if (since > settings_.seconds) return;
@@ -93,10 +97,10 @@ class Chains : public TaskDriver {
   }
 
  private:
-  void submit(GroupId g) {
-    FutureId& last = last_[static_cast<std::size_t>(g)];
-    const auto program = static_cast<ProgramIndex>(submitted_ % 4);
-    TaskSpec task{program, g - 1, submitted_++, 0, {}, {}};
+  void submit(tasks::GroupId g) {
+    tasks::FutureId& last = last_[static_cast<std::size_t>(g)];
+    const auto program = static_cast<tasks::ProgramIndex>(submitted_ % 4);
+    tasks::TaskSpec task{program, g - 1, submitted_++, 0, {}, {}};
     if (last >= 0) task.inputs.push_back(last);
     last = scheduler().add_future({"", Bytes(1), 1});
     task.outputs.push_back(last);
@@ -104,7 +108,7 @@ class Chains : public TaskDriver {
   }
 
   Settings settings_;
-  std::vector<FutureId> last_;  // of each group's chain
+  std::vector<tasks::FutureId> last_;  // of each group's chain
   std::int64_t submitted_ = 0;
   Clock::time_point start_, warm_;
   double warm_cpu_ = 0;
@@ -126,7 +130,7 @@ void print(const Settings& settings, const Chains& driver, const DevicesResult& 
   std::printf("  longest wait           %10.2f ms\n", 1e3 * devices.longest_wait_seconds);
 }
 
-// In the devices' process: the controller's address comes by one pipe, the result goes by the other.
+// Runs in the devices' process: the controller's address comes by one pipe, the result goes by the other.
 int be_devices(const Settings& settings, const std::string& secret, int from, int to) {
   std::array<char, 64> address{};
   if (read(from, address.data(), address.size() - 1) <= 0) return 1;

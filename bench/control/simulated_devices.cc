@@ -55,7 +55,7 @@ class Devices {
   struct Device {
     std::shared_ptr<control::Connection> connection;
     std::deque<std::int64_t> queue;  // invocations, the first of them at work
-    Clock::time_point free;          // when the last ended
+    Clock::time_point free;          // end of the last invocation
     bool started = false;
     std::int64_t invocations = 0, waited = 0;
     Clock::duration busy{}, idle{}, longest{};
@@ -111,12 +111,12 @@ class Devices {
       ++device.invocations;
       device.busy += nanoseconds(spec_.work_ns);
     }
-    control::InvocationDone done;
+    tasks::InvocationDone done;
     done.id = device.queue.front();
     device.connection->send(control::encode(std::move(done)));
     device.queue.pop_front();
     device.free = at;
-    // What is there already begins at once, however late this thread is.
+    // An invocation that is there already begins at once, however late this thread is.
     if (!device.queue.empty()) begin(device, at);
   }
 

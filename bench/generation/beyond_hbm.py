@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Passes of a generation whose cache lies partly beyond HBM, simulated: Llama 8B in bfloat16 on one die of the
-matrix384 profile, prompts taken 4,096 tokens at a time. For each context and budget: HBM, and how much longer a
-pass of a sequence as long as the context takes than with room for everything.
+matrix384 profile, prompts taken 4,096 tokens at a time. The table has, for each context and budget, the HBM
+and the slowdown of a pass of a sequence as long as the context, relative to a pass with room for everything.
 
     bench/generation/beyond_hbm.py --context 131072     one context of four"""
 import argparse

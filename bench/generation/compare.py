@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Speed of generation by hyperrun beside PyTorch's, and as a share of what the core can read.
+"""Speed of generation by hyperrun beside PyTorch's, and as a share of the core's read rate.
 
     bench/generation/compare.py --rounds 5            both sizes: decode, and prefill of prompts of 256 and 512 tokens
     bench/generation/compare.py --sizes 256 --no-prefill --json result.jsonl
 
 Both sides run one process of one thread, float32, one sequence at a time, always the likeliest token: decode from
 prompts of 32 tokens that grow by 128; prefill of a whole prompt in one pass, up to its first token. A job of each
-size is trained by one step, for weights to generate with: what they are does not matter, only that they are there.
+size is trained for one step, to have weights to generate with; their values do not matter.
 
 One round runs a probe of the core's read rate over as many bytes as the model's weights of matrix products (one
 size fits a large cache, one does not), hyperrun and PyTorch, every other round the other way round. Ratios are taken
-within a round; the median over the rounds counts. Of each run the median token counts on either side, hyperrun's with
-the way to the controller and back.
+within a round; the median over the rounds counts. Within a run the median token counts on both sides; hyperrun's
+includes the round trip to the controller.
 
-The share is the weights' bytes times tokens/s over the rate of the probe: a token reads each weight once, and
-one above 1 only says that the probe ran in a worse moment.
+The share is the weights' bytes times tokens/s over the rate of the probe: a token reads each weight once.
+A share above 1 only means that the probe ran in a worse moment.
 
 PyTorch is bench/train/torch_peer.py, with the set-up of bench/train/compare.py, or, --torch PATH, another script that
 takes `--mode decode` or `prefill` with --dim, --layers, --heads, --vocab, --threads, --seq, --prompt, --gen, --batch
@@ -38,7 +38,7 @@ SIZES = {256: dict(layers=4, ffn=704), 512: dict(layers=8, ffn=1408)}
 HEADS, VOCAB = 8, 4096
 PROMPT, GROW = 32, 128
 PREFILLS = (256, 512)
-PROMPTS = 5  # of a run
+PROMPTS = 5  # prompts of a run
 
 spec = importlib.util.spec_from_file_location("train_compare", ROOT / "bench" / "train" / "compare.py")
 train = importlib.util.module_from_spec(spec)
@@ -54,7 +54,7 @@ inference {{ chunk: {prompt} }}
 
 
 def weight_bytes(size):
-    """Of the matrices that a token is multiplied with."""
+    """Number of weights of the matrices that a token is multiplied with."""
     m = SIZES[size]
     return 4 * (m["layers"] * (4 * size * size + 3 * size * m["ffn"]) + VOCAB * size)
 
@@ -69,7 +69,7 @@ def command_output(a, command, torch=False):
 
 
 class Models:
-    """Jobs and weights of each size, in a directory that goes when the comparison ends."""
+    """Jobs and weights of each size, in a directory that is removed when the comparison ends."""
 
     def __init__(self, a, directory):
         self.a, self.directory = a, pathlib.Path(directory)
@@ -113,7 +113,7 @@ def own_peer(a, size, prompt, grow):
 
 
 def torch_rate(a, size, prompt, grow):
-    """Tokens/s: of a prompt where it does not grow, of growing otherwise."""
+    """Tokens/s: of the prompt for prefill, of generated tokens for decode."""
     if a.torch:
         command = [PYTHON, a.torch, "--mode", "prefill" if grow == 1 else "decode", "--dim", size, "--layers",
                    SIZES[size]["layers"], "--heads", HEADS, "--vocab", VOCAB, "--threads", 1, "--seq", prompt,

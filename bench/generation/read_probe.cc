@@ -1,9 +1,9 @@
-// How fast one core reads at this moment, for compare.py to put beside each round.
+// The read rate of one core at this moment, for compare.py to put beside each round.
 //
 //   read_probe BYTES...   prints {"17039360":24.1,...}: GB/s over an array of each size, read again and again
 //
-// The rate depends on how many places a core reads at once: of each pattern the median over its passes, and
-// of these the best. An array that fits a cache is read from there.
+// The rate depends on the number of places that a core reads at once. The probe takes the median over the
+// passes of each pattern, and the best of these. An array that fits a cache is read from there.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -20,7 +20,7 @@ double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The array in blocks of kStreams runs of `run` words, which are read side by side.
+// Reads the array in blocks of kStreams runs of `run` words, side by side.
 template <std::size_t kStreams>
 std::uint64_t read(const std::vector<std::uint64_t>& words, std::size_t run) {
   std::uint64_t sum[kStreams][kLine] = {};

@@ -1,8 +1,7 @@
-// Attention, causal but where "Whole" says that queries see all keys. "Useful" operations are those of the
+// Attention; it is causal unless "Whole" says that queries see all keys. "Useful" operations are those of the
 // causal triangle, i keys for query i, or of the whole square: 4 per key, query and head_dim forward, 8
-// backward (its four products; scores that are computed again do not count). Beside it, the way without
-// recomputation: sgemm on blocks of 64 queries, all probabilities kept for the backward pass; and its
-// products alone.
+// backward (its four products; recomputed scores do not count). Beside it, the way without recomputation:
+// sgemm on blocks of 64 queries, with all probabilities kept for the backward pass; and its products alone.
 #include <cblas.h>
 
 #include <cmath>
@@ -95,7 +94,7 @@ void sgemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, std::int64_t m, std::int64_t 
               static_cast<int>(lda), b, static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
 }
 
-// Row r's softmax over its first r + 1 keys; zeros up to the end of the block.
+// The softmax of row r over its first r + 1 keys; zeros up to the end of the block.
 void softmax_block(std::int64_t first, std::int64_t end, std::int64_t seq, float* p) {
   const std::int32_t no_target = -1;
   for (std::int64_t r = first; r < end; ++r) {
@@ -107,7 +106,7 @@ void softmax_block(std::int64_t first, std::int64_t end, std::int64_t seq, float
   }
 }
 
-// With `softmax`, or its two products alone.
+// The forward pass with `softmax`, or its two products alone.
 void kept_forward(const Model& m, Tensors& t, std::vector<float>& probabilities, bool softmax = true) {
   const std::int64_t hd = m.head_dim(), seq = m.seq, d = m.dim;
   for (std::int64_t bh = 0; bh < m.batch * m.heads; ++bh) {
@@ -124,7 +123,7 @@ void kept_forward(const Model& m, Tensors& t, std::vector<float>& probabilities,
   }
 }
 
-// dp becomes p (dp - p . dp), as good as the compiler makes it.
+// Turns dp into p (dp - p . dp), as fast as the compiler makes it.
 void softmax_gradient(std::int64_t n, const float* p, float* dp) {
   float dot[16] = {};
   for (std::int64_t i = 0; i < n; i += 16) {

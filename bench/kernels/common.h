@@ -1,4 +1,4 @@
-// What the kernels' benchmarks share: the two models of the throughput numbers and buffers of plausible
+// Helpers of the kernels' benchmarks: the two models of the throughput numbers, and buffers of plausible
 // values.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Products of experts beside one plain product of the same number of operations and rows: what uneven and
-// small groups cost. Rows are dealt out unevenly, the last expert with seven times as many as the first.
+// Products of experts beside one plain product of the same number of operations and rows: the cost of uneven
+// and small groups. Rows are dealt out unevenly, the last expert with seven times as many as the first.
 #include <cstring>
 #include <numeric>
 

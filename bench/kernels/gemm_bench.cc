@@ -60,7 +60,7 @@ double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Products of few rows, turn by turn with OpenBLAS' own, as one machine is not as fast in every second:
+// Products of few rows, in turns with OpenBLAS' own, since a machine's speed changes from second to second.
 // "over OpenBLAS" is how many times as fast gemm() is.
 void run_few_rows(benchmark::State& state, Trans tb) {
   const Model& m = model(state);

@@ -1,6 +1,6 @@
 // Rates of the kernels on one thread, for the two models of the throughput numbers (argument 256 or 512),
-// with the machine's sgemm rate beside them: each GFLOP/s divided by that of BM_Sgemm is the share a kernel
-// reaches.
+// with the machine's sgemm rate beside them: each GFLOP/s divided by that of BM_Sgemm is a kernel's share of
+// it.
 #include <benchmark/benchmark.h>
 
 #include "runtime/device/kernels/thread.h"

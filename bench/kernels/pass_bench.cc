@@ -1,4 +1,4 @@
-// Everything that is not a matrix product. GB/s counts each array once per read and once per write.
+// Every kernel that is no matrix product. GB/s counts each array once per read and once per write.
 #include "bench/kernels/common.h"
 #include "runtime/device/kernels/cross_entropy.h"
 #include "runtime/device/kernels/elementwise.h"
@@ -151,7 +151,7 @@ BENCHMARK(BM_Swiglu)->Arg(256)->Arg(512)->MinTime(0.1);
 BENCHMARK(BM_SwigluBackward)->Arg(256)->Arg(512)->MinTime(0.1);
 BENCHMARK(BM_SoftmaxStats)->Arg(256)->Arg(512)->MinTime(0.1);
 BENCHMARK(BM_CrossEntropyBackward)->Arg(256)->Arg(512)->MinTime(0.1);
-// In cache, and as large as the parameters of the dim512 model.
+// Arrays that fit the cache, and as large as the parameters of the dim512 model.
 BENCHMARK(BM_Accumulate)->Arg(1 << 14)->Arg(1 << 24)->MinTime(0.1);
 BENCHMARK(BM_SumSquares)->Arg(1 << 14)->Arg(1 << 24)->MinTime(0.1);
 BENCHMARK(BM_Exp)->Arg(1 << 14)->MinTime(0.1);

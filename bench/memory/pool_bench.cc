@@ -1,5 +1,5 @@
-// What reading and writing the pool goes at: on the device's own host, and on another one, whose device does
-// nothing but look after it. One host a rank: mpirun -np 2 pool_bench, on one host or on two.
+// The rate of reading and writing the pool: on the device's own host, and on another one, whose device does
+// nothing but serve it. One host a rank: mpirun -np 2 pool_bench, on one host or on two.
 #include <mpi.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr Bytes kPart{32 << 20};
 constexpr int kRounds = 5;
 
-// MB/s, the median of the rounds.
+// Rate in MB/s, the median of the rounds.
 template <class Fn>
 double rate(Bytes bytes, Fn move) {
   std::array<double, kRounds> rates{};
@@ -32,7 +32,7 @@ double rate(Bytes bytes, Fn move) {
   return rates[kRounds / 2];
 }
 
-// Rank 0's part, from its beginning (at home) and from where it lies with rank 1.
+// Rank 0's part, from its beginning (at home) and from the offset that is with rank 1.
 void measure(Backing& part, Bytes size) {
   std::vector<std::byte> data(static_cast<std::size_t>(size.value));
   for (const auto& [where, from] : {std::pair{"own host", Bytes(0)}, {"other host", kPart / 2}}) {

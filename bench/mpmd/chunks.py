@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Layers of a Llama 3 8B, tensor parallel in one and in two dimensions and along the sequence, with collectives whole and
-in tiles beside the products that feed or follow them: how much of the collectives of these axes is masked, which is to say
-under way while the device computes, and how long a step takes.
+in tiles beside the products that feed or follow them. The table has the masked share of the collectives of these axes (under
+way while the device computes) and the time of a step.
 
     bench/mpmd/chunks.py                      simulated at full size, and executed to scale on eight ranks
     bench/mpmd/chunks.py --tiles 1 0 --no-run simulated alone
 
-Simulated are dies of the profile matrix384; executed are 8 ranks by mpirun on the paced clock (`run { clock: "paced"
+The simulation has dies of the profile matrix384. The execution has 8 ranks by mpirun on the paced clock (`run { clock: "paced"
 shrink { ... } }`): real messages and threads, each instruction as long as in the large model.
 
 Standard library only; a table on standard output, JSON lines with --json."""

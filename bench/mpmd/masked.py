@@ -1,5 +1,5 @@
-"""What benchmarks of Programs in tiles share: a job simulated, or executed to scale on the paced clock, and how much of some
-of its communication is masked, which is to say under way while the device computes. Standard library only."""
+"""Helpers of the benchmarks of Programs in tiles. They simulate a job, or execute it to scale on the paced clock, and compute
+the masked share of some of its communication (under way while the device computes). Standard library only."""
 import argparse
 import json
 import pathlib
@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of what is executed: real messages and threads, each instruction as long as in the large model.
+# The execution to scale: real messages and threads, each instruction as long as in the large model.
 SHRINK = 'clock: "paced" shrink { width: 32 sequence: 32 vocab: 32 }'
 
 
 def parser(doc, tiles):
-    """Options of both; `tiles`: what is tried where none are said."""
+    """Options of the benchmarks; `tiles` is the default list of tiles."""
     of = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     of.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
     of.add_argument("--corpus", default=ROOT / "data/king-james.txt")
@@ -32,7 +32,7 @@ def output(command):
 
 
 def masked(said, counts):
-    """Of a step's communication that `counts`: time under way on a device, and the share of it that is masked."""
+    """For a step's communication that `counts`: its time under way on a device, and the masked share."""
     rows = [c for d in said["devices"] for c in d["collectives"] if counts(c)]
     time, exposed = (sum(c[key] for c in rows) for key in ("time_ns", "exposed_ns"))
     return time / len(said["devices"]) / len(said["steps"]), 1 - exposed / time
@@ -44,7 +44,7 @@ def simulated(options, job, counts):
 
 
 def executed(options, job, counts, kinds):
-    """Instructions of `kinds` are what `counts`: their times are measured."""
+    """As above, measured: the times of instructions of `kinds`, which are those that `counts`."""
     where = job.with_name(job.stem + "-run")
     output([options.hyperrun, "run", job, "--run-dir", where, "--quiet"])
     said = json.loads((where / "report.json").read_text())
@@ -54,7 +54,7 @@ def executed(options, job, counts, kinds):
 
 
 class Table:
-    """Printed as its rows come, and appended to the options' file."""
+    """Prints the table row by row, and appends the rows to the options' file."""
 
     def __init__(self, options, width, what):
         self.options, self.width, self.what = options, width, what

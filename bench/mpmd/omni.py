@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""A model with encoders of pictures and sounds, in several places and both orders: how long a step takes, and in how much of
-the time devices stand idle.
+"""A model with encoders of pictures and sounds, in several places and both orders: the time of a step,
+and the idle share of the devices.
 
     bench/mpmd/omni.py             simulated at full size
     bench/mpmd/omni.py --paced     a small one, executed by eight ranks on the paced clock, beside the simulator
-    bench/mpmd/omni.py --spread    simulated at full size: the same to encode in each step, spread in more and more uneven ways
+    bench/mpmd/omni.py --spread    simulated at full size: equal encoding in each step, spread more and more unevenly
 
 Simulated: a Llama-3-8B in four stages of four dies each of a Matrix384 (tensor and sequence parallel), 16 sequences of 8,192 in
 eight micro-batches, all layers computed once more in the backward pass; an encoder of pictures as large as ViT-bigG (48
 layers of 1,664; 1,024 patches a picture), one of sounds (16 layers of 1,024). Its pictures are the 64 x 64 pixels of
-data/omni in patches of 2 x 2, so that there are as many as of a larger picture; how many samples a sequence has is drawn.
+data/omni in patches of 2 x 2, so that there are as many as of a larger picture; the number of samples of a sequence is random.
 
   first stage, static   encoders on the devices of the first stage, of which they are a part: one forward, one backward
-  all, static           encoders on all devices: all that they read, the text model, all that they learn
+  all, static           encoders on all devices: all forward passes, the text model, all backward passes
   all, dynamic          the same, as things become ready
   first stage, dynamic  encoders on the devices of the first stage, as things become ready
 
-For each way the text model's layers are cut into stages in several ways, and the one that is the fastest by the simulator
-counts: a first stage that encodes as well has fewer layers then.
+For each way the text model's layers are cut into stages in several ways, and the fastest by the simulator counts: a first
+stage that also encodes then has fewer layers.
 
 With `--spread` samples are made up: each step has as much to encode as any other, in the mean two pictures and 16 items of
-sounds a sequence. What differs is how that lies: sequences have more samples, of which fewer have a picture, or a sound, or
+sounds a sequence. Only its distribution differs: sequences have more samples, of which fewer have a picture, or a sound, or
 both; or there are fewer sounds, and longer ones.
 
 Needs tools/omni_data, but for `--spread`. Standard library only."""
@@ -43,7 +43,7 @@ WAYS = [("first stage, static", True, "static"), ("all, static", False, "static"
 
 @dataclasses.dataclass
 class Load:
-    least: int  # samples of a sequence
+    least: int  # fewest samples of a sequence
     most: int
     manifest: pathlib.Path = ROOT / "data/omni/manifest.jsonl"
     words: str = ""
@@ -60,7 +60,7 @@ SPREADS = [("even", 2, (1, 0, 0, 0)),
            ("sounds vary", 2, (1, 1, 0, 0)), ("sounds vary more", 2, (1, 3, 0, 0)),
            ("both vary", 4, (1, 1, 1, 1)), ("both vary more", 8, (1, 3, 3, 9)),
            ("both vary together", 4, (1, 0, 0, 1)), ("both vary more together", 8, (1, 0, 0, 3))]
-ITEMS = {"pictures": 2, "sounds": 16}  # of a sequence, in the mean
+ITEMS = {"pictures": 2, "sounds": 16}  # mean number in a sequence
 
 
 def job(size, cut, load, first_stage, order, clock=""):
@@ -114,7 +114,7 @@ def run(command):
 
 
 def simulated(options, size, load, way, folder, known):
-    """`known`: forecasts so far, which are of both orders."""
+    """`known`: forecasts so far, each for both orders."""
     _, first_stage, order = way
     path = folder / "job.textproto"
     rows = []
@@ -139,8 +139,8 @@ def png():
 
 
 def made_up(options, size, spread, folder):
-    """The samples of a step, as many as it draws, so that all are drawn in each; with the first seed of whose steps no sequence
-    is too short for what it has."""
+    """The samples of a step, as many as it draws, so that each step draws all, and the first seed for which all samples fit
+    into their sequences."""
     words, each, parts = spread
     folder = folder / words.replace(" ", "-")
     folder.mkdir()
@@ -174,7 +174,7 @@ def executed(options, size, cut, load, way, folder):
     path.write_text(job(size, cut, load, first_stage, order, f'clock: "paced" dilation: {options.dilation}'))
     out = run([options.hyperrun, path, "--quiet", "--run-dir", folder / "run"])
     report = json.loads((pathlib.Path(out.rsplit("run directory: ", 1)[1].strip()) / "report.json").read_text())
-    # The first step begins with nothing under way, the last one ends so.
+    # The first and the last step are left out: they begin and end with nothing under way.
     step = statistics.mean(report["step_seconds"][1:-1]) / options.dilation
     return {"step": step, "bubble": 1 - report["utilisation"]}
 

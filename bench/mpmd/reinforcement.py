@@ -1,26 +1,25 @@
 #!/usr/bin/env python3
-"""A job that learns from rewards, with its programs in several places: how long a step takes, how much of the devices' time
-is used, and how long it takes to a reward.
+"""A job that learns from rewards, with its programs in several places: the time of a step, the use of the
+devices' time, and the time to a reward.
 
     bench/mpmd/reinforcement.py                    on eight ranks, paced
     bench/mpmd/reinforcement.py --native --rounds 3
     bench/mpmd/reinforcement.py --ways colocated:0 6+2:2    of the ways below some, or others
     bench/mpmd/reinforcement.py --simulated        a model of 8 billion weights on 64 dies
 
-A way is who has which devices, and how many steps the weights that generate may be behind. Colocated, every program has all
-devices and they take turns; 4+4, four generate and four learn. In order (0), a step learns from what its own weights have
-made; behind, from what older ones have. Executed by mpirun, on the paced clock: each instruction lasts as long as on the
-modelled machine, times --dilation. The model is small, so the machine is, too: what a pass of generation takes is mostly
-launching instructions, what learning takes is computing, and --cube, the rate of a device's matrix products, sets one
-against the other.
+A way says which program has which devices, and how many steps the generating weights may be behind. Colocated, every program has all
+devices and they take turns; 4+4, four generate and four learn. In order (0), a step learns from completions of its
+own weights; behind, from those of older ones. Executed by mpirun, on the paced clock: each instruction lasts as long as on the
+modelled machine, times --dilation. The model is small, so the machine is, too: a pass of generation mostly launches
+instructions, learning computes, and --cube, the rate of a device's matrix products, balances the two.
 
-What is learned: the answer to "a=", "b=", ... is 1, after as many blanks as one likes. The model has read a text in which it
-is 1 or 2, after a number of blanks that is geometric with mean --blanks: lengths of completions have a long tail, cut at
+The task: the answer to "a=", "b=", ... is 1, after any number of blanks. The model has read a text in which it is 1
+or 2, after a number of blanks that is geometric with mean --blanks: lengths of completions have a long tail, cut at
 --tokens.
 
-Useful work per device time is completions learned from per second of all devices, which is steps per second here, as all ways
-have the same devices and batch. Of that the table has the gain over the first way; the share of time in which devices run a
-program; and the share of slots that are filled in passes of decode, mean. "to" is when the mean reward of three steps first
+Useful work per device time is the number of completions learned from per second of all devices. Here it is steps per second,
+as all ways have the same devices and batch. The table has its gain over the first way, the share of time in which devices run
+a program, and the mean share of filled slots in passes of decode. "to" is when the mean reward of three steps first
 reached --reward, since the first step was learned.
 
 Simulated: Llama-3-8B's shape on the profile matrix384, bfloat16; tensors of each program over 8 dies, the batch over the others,
@@ -36,7 +35,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 3  # steps: the first of those that run ahead begin with nothing to wait for
+SKIPPED = 3  # first steps left out: ways that run ahead begin with nothing to wait for
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SIMULATED_WAYS = ["colocated:0", "colocated:1", "colocated:2", "32+32:0", "32+32:1", "32+32:2", "32+32:4"]
 WAYS = ["colocated:0", "colocated:1", "colocated:2", "4+4:0", "4+4:1", "4+4:2", "6+2:1", "6+2:2"]
@@ -47,7 +46,7 @@ def model(options):
 
 
 def read_text(options, folder):
-    """A model that has read lines of that kind: what all ways begin with."""
+    """Trains a model on lines of that kind, with which all ways begin."""
     chance = random.Random(7)
     with open(folder / "text.txt", "w", encoding="utf-8") as text:
         for _ in range(20000):
@@ -183,7 +182,7 @@ def main():
 
 
 def measure(options, folder, cube):
-    """In turn, so that what else the host does is everybody's."""
+    """Runs the ways in turn, so that other load on the host affects all alike."""
     found = {way: [] for way in options.ways}
     for i in range(options.rounds):
         for way in options.ways:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Layers of a DeepSeek-V3's experts, without tiles and in tiles: how much of the exchanges of rows is masked, which is
-to say under way while the device computes, and how long a step takes.
+"""Layers of a DeepSeek-V3's experts, without tiles and in tiles. The table has the masked share of the
+exchanges of rows (under way while the device computes) and the time of a step.
 
     bench/mpmd/tiles.py                      simulated at full size, and executed to scale on eight ranks
     bench/mpmd/tiles.py --tiles 1 4 --no-run simulated alone
     bench/mpmd/tiles.py --micro-batches 4 --pairs --tiles 1 4
                                              a backward pass beside each forward pass but the first, in each row
 
-Simulated are 64 dies of the profile matrix384 with four of 256 experts each; executed are 8 ranks by mpirun, with eight
-of 64 experts each, on the paced clock (`run { clock: "paced" shrink { ... } }`): real messages and threads, each
-instruction as long as in the large model. Of the executed job the simulation stands beside it.
+The simulation has 64 dies of the profile matrix384 with four of 256 experts each. The execution has 8 ranks by mpirun,
+with eight of 64 experts each, on the paced clock (`run { clock: "paced" shrink { ... } }`): real messages and threads, each
+instruction as long as in the large model. The executed job's simulation is printed beside it.
 
 Standard library only; a table on standard output, JSON lines with --json."""
 import pathlib

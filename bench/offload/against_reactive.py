@@ -5,11 +5,11 @@ for a share of what a job needs (--budget, 0.6 of its peak).
     bench/offload/against_reactive.py                                      the jobs of bench/results/offload.md
     bench/offload/against_reactive.py --job 'dp8 zero3, 8192 x 16384'      layout, sequence x tokens a die
 
-Of each job: what it takes with HBM for everything, under `reactive` and under `hyperoffload`, in seconds; the ratio of
-these two, and the best that any plan of transfers could reach, as no plan takes less than a step without transfers;
-then of hyperoffload's plan: how long the busier of dma-in and dma-out is busy, the bandwidth bound (the bytes of that
-direction at the pool's bandwidth), how much of the step is exposed (waits for transfers and does nothing else), and
-the share of the busier stream's time that is hidden."""
+For each job the table has its step in seconds with HBM for everything, under `reactive` and under `hyperoffload`; the
+ratio of the last two, and the best ratio of any plan, as no plan is faster than a step without transfers. Then for
+hyperoffload's plan: the busy time of the busier of dma-in and dma-out, the bandwidth bound (the bytes of that direction
+at the pool's bandwidth), the exposed time of the step (it waits for transfers and does nothing else), and the hidden
+share of the busier stream's time."""
 import argparse
 import json
 import pathlib
@@ -21,7 +21,7 @@ from simulated import peaks, simulate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "llama8b"
-# Layout, sequence x tokens a die.
+# The jobs: layout, sequence x tokens a die.
 JOBS = ("dp8, 2048 x 2048", "dp8, 2048 x 4096", "dp8, 2048 x 8192", "dp8, 8192 x 16384",
         "dp8 unclipped, 2048 x 2048", "dp8 unclipped, 2048 x 4096", "dp8 unclipped, 2048 x 8192",
         "dp8 unclipped, 8192 x 16384", "dp8 zero1, 8192 x 16384",
@@ -30,7 +30,7 @@ UNITS = {"GB/s": 1e9}
 
 
 def pool_bandwidth():
-    """Bytes/s of a device, each way."""
+    """The pool's bandwidth of a device, bytes/s each way."""
     value, unit = re.search(r'pool {[^}]*}\s*bandwidth { value: "([\d.]+) (\S+)"', profile_text()).groups()
     return float(value) * UNITS[unit]
 
@@ -47,7 +47,7 @@ def point_of(job):
 
 
 def step(report):
-    """The device that waits longest for transfers, as the dies of a job are much alike."""
+    """The device that waits longest for transfers; the dies of a job are much alike."""
     device = max(report["devices"], key=lambda d: sum(s["busy_ns"] for s in d["streams"] if "dma" in s["stream"]))
     busy = {stream["stream"]: stream["busy_ns"] / 1e9 for stream in device["streams"]}
     moved = max((t["bytes"] for t in device.get("transfers", [])), default=0)

@@ -2,8 +2,8 @@
 """Memory and time of a mixture of experts on 64 dies whose activations go to the host (simulated): the job of
 examples/qwen3_30b_a3b_swap.textproto without a limit, and with so many GiB less HBM than it needs.
 
-Of the step that is published two points are public: 52.27 GiB and 1.972 s without swapping, and 3.11 GiB less at
-3.6 % more time with 1.6 GiB of swap. The other budgets are not; those here (--less) are a choice.
+Two points of the published step are public: 52.27 GiB and 1.972 s without swapping, and 3.11 GiB less at 3.6 % more
+time with 1.6 GiB of swap. The other budgets (--less) are a choice of ours.
 
     bench/offload/host_swap.py                    the job as it is, one sequence a die
     bench/offload/host_swap.py --sequences 4      with four"""
@@ -17,12 +17,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GIB = 2**30
-PUBLISHED = {0: (52.27, 0, 1.972), 3.11: (52.27 - 3.11, 1.6, 1.972 * 1.036)}  # GiB, of swap, seconds
+PUBLISHED = {0: (52.27, 0, 1.972), 3.11: (52.27 - 3.11, 1.6, 1.972 * 1.036)}  # GiB less: GiB of HBM, GiB of swap, seconds
 MOVED = {"activations": 'tensors: ["activations"]', "all tensors": ""}
 
 
 def simulate(options, hbm, memory):
-    """The step, or why there is none. Whatever else would make a job fit is not waited for."""
+    """Returns the step, or the reason of its refusal. It does not wait for remedies."""
     text = (ROOT / "examples/qwen3_30b_a3b_swap.textproto").read_text()
     dies = int(re.search(r"devices: (\d+)", text)[1])
     for pattern, by in ((r'hbm: "[^"]*"', hbm), (r"memory {.*}", memory), (r'corpus: "[^"]*"', 'corpus: "none"'),

@@ -1,4 +1,4 @@
-"""The jobs of sweep.py: models, layouts, and what is written for them."""
+"""The jobs of sweep.py: models, layouts, and the texts of their files."""
 import json
 import pathlib
 import re
@@ -27,13 +27,13 @@ EXPERT_LAYOUTS = """ep8 zero1; ep8 zero3; ep8; ep4 tp2; ep4 tp2 etp; ep2 tp4; ep
   cp8 zero3 folded; dp2 cp4 zero1 folded; dp2 cp4 zero3 folded; dp4 cp2 zero1 folded; dp4 cp2 zero3 folded;
   cp2 tp4 zero1 folded; cp2 tp4 zero3 folded; cp4 tp2 zero1 folded; cp4 tp2 zero3 folded;
   pp2 tp4 folded 1f1b; pp2 tp4 folded zero_bubble; pp2 cp4 zero1 folded 1f1b; pp2 cp4 zero1 folded zero_bubble"""
-# name: model, layers, layouts without offloading, the plain layout, tokens a device, the gain to look for
+# name: model, layers, layouts without offloading, the plain layout, tokens a device, the wanted gain
 MODELS = {"llama8b": (LLAMA, 32, DENSE_LAYOUTS, "dp8", (16384, 32768, 65536, 131072), 0.20),
           "deepseek": (DEEPSEEK, 3, EXPERT_LAYOUTS, "ep8", (8192, 32768), 0.12)}
 
 
 def profile_text():
-    """The matrix384 profile, with HBM and a pool that any job fits into, and nothing of it reserved."""
+    """The matrix384 profile, with HBM and a pool that hold any job, and no reserve."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "proto/profiles/matrix384.textproto").read_text()
     for field in (r"\n  hbm", r"\n  pool {\s*capacity"):
         endless = f'{{ value: "{ENDLESS}" evidence: "placeholder" source: "whatever a job needs" }}'
@@ -47,7 +47,7 @@ def axes_of(layout):
 
 
 def zero_rules(zero, over):
-    """Over axes that zero's presets do not know, but on which weights are whole as well."""
+    """ZeRO over axes that its presets do not know, but on which weights are whole as well."""
     axes = ", ".join(f'"{axis}"' for axis in over)
     tensors = {"zero1": ["*.adam_*"], "zero2": ["*.adam_*", "*.grad*"], "zero3": ["*"]}[zero]
     return "".join(f'rules {{ tensor: "{t}" stored: true dims {{ dim: "*" axes: [{axes}] }} }} ' for t in tensors)
@@ -79,7 +79,7 @@ def recomputed(how):
 
 
 def job_text(point, layout, micro_batches, recompute, policy, budget=HBM):
-    """A job whose devices have `budget` bytes of HBM, but where nothing moves: that is asked how much it needs."""
+    """A job whose devices have `budget` bytes of HBM. Without transfers the budget is endless, to find the job's need."""
     model, layers, *_ = MODELS[point["model"]]
     hbm = ENDLESS if policy == "none" else f"{budget} B"
     clip = "clip_norm: 0" if "unclipped" in layout.split() else ""

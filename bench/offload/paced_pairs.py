@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Whether a gain of sweep.py comes true when it is executed: the best layout that fits without offloading and the best
-with it, each as a scale model on eight ranks of the paced clock (docs/job.md#shrink).
+"""The gains of sweep.py, executed: the best layout that fits without offloading and the best with it, each as a scale model on eight ranks of the paced clock (docs/job.md#shrink).
 
     bench/offload/paced_pairs.py                     all points
     bench/offload/paced_pairs.py --only 524288       those of this sequence
 
-Real ranks, threads, messages and transfers to the pool; each instruction lasts what the simulator says, stretched by
-one dilation for both of a pair. Compared are the median step, wall over dilation, with the simulator's, and the gain
-with the simulated gain. Give it a quiet machine: what is late is late in full."""
+Real ranks, threads, messages and transfers to the pool; each instruction lasts its simulated time, stretched by one
+dilation for both of a pair. The table compares the median step, wall over dilation, with the simulated one, and the
+gain with the simulated gain. Run it on a quiet machine: every delay counts in full."""
 import argparse
 import json
 import pathlib
@@ -21,7 +20,7 @@ from jobs import PROFILE, job_text, profile_text
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPERNODE = f'supernode {{ devices: 8 profile: "{PROFILE}" hbm: "64 GiB" pool: "2 TiB" }}'
 SHRINK = "shrink { width: 32 sequence: 4096 vocab: 64 }"
-# model, sequence, tokens a device; layout, micro-batches, recomputation and policy of both, as sweep.py has found them
+# model, sequence, tokens a device; layout, micro-batches, recomputation and policy of both, as found by sweep.py
 PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
           ("cp8 zero1", 1, "selective", "activations")),
          ("llama8b", 524288, 65536, ("cp8 zero3", 1, "full of 30", "none"),
@@ -31,7 +30,7 @@ PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
 
 
 def run(point, side, options, folder):
-    """What report.json says of the paced steps of a side."""
+    """The paced steps in report.json of a side."""
     folder.mkdir()
     job = folder / "job.textproto"
     (folder / PROFILE).write_text(profile_text())

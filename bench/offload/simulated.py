@@ -12,8 +12,8 @@ DOES_NOT_FIT, NO_PLAN = "does not fit", "no plan in time"
 
 
 def simulate(hyperrun, text, *options, patience=None):
-    """The report, or one of the two above, which say something about the job. Any other refusal says that the script
-    is at fault, which ends it with what was said."""
+    """Returns the report, or one of the two results above. Any other refusal is a fault of the script, which ends
+    with its text."""
     late = threading.Event()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as out:
         job = pathlib.Path(folder) / "job.textproto"
@@ -37,8 +37,8 @@ def simulate(hyperrun, text, *options, patience=None):
 
 
 def told(process):
-    """What a simulation says to standard error until it ends. What would make a job fit is not waited for: to find out
-    takes long."""
+    """The standard error of a simulation. It ends before the remedies of a job that does not fit: to find these takes
+    long."""
     lines = []
     for line in process.stderr:
         if line.startswith(DOES_NOT_FIT) or "error[does-not-fit]" in line:

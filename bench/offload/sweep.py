@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""What planned offloading gains at full size, simulated on eight dies of the matrix384 profile: for each sequence and
-number of tokens a device, the best layout that fits into HBM as it is, and beside it the best under each policy of
-`memory`, with the same tokens a step.
+"""The gain of planned offloading at full size, simulated on eight dies of the matrix384 profile. For each sequence and
+number of tokens a device the table has the best layout that fits into HBM without offloading, and beside it the best
+under each policy of `memory`, with the same tokens a step.
 
     bench/offload/sweep.py --model llama8b --sequence 8192     a part of the grid, which takes hours
 
-Without offloading every layout stands in the race, with every power of two of micro-batches, and with as little
-recomputation as makes it fit. With offloading stands what does not fit as it is: `plain` is the layout whose weights
-and optimizer's state are whole on each device (of deepseek, but for the experts), `any` all layouts; `activations` is
-hyperoffload with no other tensors than these and gradients. Gain is the share of the baseline's time that is saved;
-`bound` is what would be gained if transfers took no time at all: of plain and of any layout.
+Without offloading every layout competes, with every power of two of micro-batches and the least recomputation with
+which it fits. With offloading those compete that do not fit without it: `plain` is the layout whose weights and
+optimizer state are whole on each device (for deepseek: except the experts), `any` is all layouts, `activations` is
+hyperoffload of activations and gradients alone. The gain is the saved share of the baseline's time; `bound` is the gain
+if transfers took no time at all, for plain and for any layout.
 
-A job's step with endless HBM is a lower bound of its step with transfers, and so is the time of bringing once what
-is more than HBM has room for. Jobs are tried in the order of the sum, and none whose bound is no better than the best;
---tries limits how many. The pool is endless; the table says how much of it a device takes.
+A job's step with endless HBM is a lower bound of its step with transfers, and so is the time to transfer once the bytes
+beyond HBM. Jobs are tried in the order of the sum, and only while their bound is better than the best; --tries limits
+their number. The pool is endless; the table has a device's use of it.
 
-Simulations are kept in a file (--cache) by job, profile and binary, so that what was stopped goes on. A job that is
-refused for anything but its memory ends the sweep with the job's error."""
+Simulations are kept in a file (--cache) by job, profile and binary, so that a stopped sweep continues. A job that is
+refused for another reason than its memory ends the sweep with the job's error."""
 import argparse
 import hashlib
 import json
@@ -29,10 +29,10 @@ import simulated
 from jobs import HBM, DEVICES, MODELS, RECOMPUTE, SEQUENCES, axes_of, job_text, micro_batch_counts, profile_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-POOL_RATE = 25e9  # the profile's, bytes/s; for the order and the bound of what is tried
+POOL_RATE = 25e9  # the profile's, bytes/s; for the order and the bound of the jobs tried
 COLUMNS = ("plain hyperoffload", "plain reactive", "plain weights", "any hyperoffload", "any activations")
-# A layout that is slower than the best by this factor though HBM is endless is not cut into more micro-batches; those
-# of a pipeline shorten its bubble.
+# A layout that is slower than the best by this factor with endless HBM is not cut into more micro-batches, except in a
+# pipeline, where they shorten the bubble.
 MARGIN = {False: 1.1, True: 1.5}
 
 
@@ -75,8 +75,8 @@ def fits(entry):
 
 
 def with_endless_hbm(simulate, point, layout, good_enough):
-    """Every micro-batching of a layout, with less and less kept until it fits; none that is slower than `good_enough`
-    with endless HBM. More micro-batches than fit by themselves only help a pipeline."""
+    """Every micro-batching of a layout, with more and more recomputation until it fits; none that is slower than
+    `good_enough` with endless HBM. More micro-batches than needed to fit only help a pipeline."""
     piped = "pp" in axes_of(layout)
     for count in micro_batch_counts(layout, point["batch"]):
         found = []
@@ -93,7 +93,7 @@ def with_endless_hbm(simulate, point, layout, good_enough):
 
 
 def in_part(simulate, point, found):
-    """Of as few layers as have to be, everything again. A layer more is about a layer's bytes less."""
+    """Full recomputation of as few layers as needed. One more layer saves about a layer's bytes."""
     (_, most, least), layers = found, MODELS[point["model"]][1]
     if not fits(least):
         return []

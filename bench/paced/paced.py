@@ -6,9 +6,9 @@ keep tensors beyond HBM.
     bench/paced/paced.py --only ring --steps 8    those whose name has "ring"
 
 Each job runs on the machine of a profile (--profile, matrix384) with `run { clock: "paced" }`: real ranks, threads and
-messages, each instruction lasting what the simulator says, stretched by a dilation that is chosen so that the real
-work fits. What is compared is the median step, the wall over the dilation, with the simulator's makespan, and the time
-of each kind of instruction; the executed peak bytes with the planned ones.
+messages, each instruction lasting its simulated time, stretched by a dilation that leaves room for the real work.
+The benchmark compares the median step, the wall over the dilation, with the simulator's makespan, the times of each
+kind of instruction, and the executed peak bytes with the planned ones.
 
 Standard library only; a table on standard output, JSON lines with --json."""
 import argparse
@@ -38,7 +38,7 @@ JOBS = [
      'precision: "bfloat16" recompute { policy: "selective" }', DENSE),
     ("experts_dp2_ep2_tp2", "dp:2 ep:2 tp:2", "dp ep tp sp", "", 1, "", EXPERTS),
 ]
-# The same with 12 MiB of HBM, of about 20 that they need.
+# Jobs with 12 MiB of HBM, of about 20 that they need.
 BEYOND = [
     ("dp8_hyperoffload", "dp:8", "dp", "", 2, "", DENSE, "hyperoffload"),
     ("dp8_reactive", "dp:8", "dp", "", 2, "", DENSE, "reactive"),

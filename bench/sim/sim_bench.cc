@@ -1,5 +1,5 @@
-// How fast steps are simulated: Llama-3-405B's shape in 16 stages with 128 micro-batches, on ever more
-// devices that are alike, which are walked once.
+// The speed of the simulator: Llama-3-405B's shape in 16 stages with 128 micro-batches, on more and more
+// devices that are alike, which are simulated once.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -47,8 +47,8 @@ void measure(int replicas) {
   std::printf(
       "%7d devices, %3zu classes: %8lld instructions in %5.2f s, %5.2f million a second "
       "(compiled in %5.2f s; at most %5.2f GiB so far)\n",
-      job.supernode.devices, result.classes.size(), static_cast<long long>(result.walked), simulating,
-      static_cast<double>(result.walked) / simulating / 1e6, compiling,
+      job.supernode.devices, result.classes.size(), static_cast<long long>(result.simulated_instrs),
+      simulating, static_cast<double>(result.simulated_instrs) / simulating / 1e6, compiling,
       static_cast<double>(use.ru_maxrss) / (1 << 20));
 }
 

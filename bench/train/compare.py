@@ -54,7 +54,7 @@ VERSUS = {"hyperrun 2 ranks": ("torch 2 threads", "torch ddp 2 ranks"), "hyperru
 
 
 def model_flops(m, attention=1.0):
-    """Of one token, forwards and backwards; attention: the share of the scores that is computed."""
+    """FLOPs of one token, forwards and backwards; attention: the computed share of the scores."""
     weights = m["layers"] * (4 * m["dim"] ** 2 + 3 * m["dim"] * m["ffn"]) + m["vocab"] * m["dim"]
     return 6 * weights + attention * 12 * m["layers"] * m["seq"] * m["dim"]
 
@@ -161,7 +161,7 @@ def best_sgemm(probed):
 
 
 def run_round(a, number, size, setups):
-    """Rates of all set-ups, and what follows from them."""
+    """Rates of all set-ups, and their ratios."""
     results = {}
     sgemm = {"2": probe(a, 2), "1": probe(a, 1)}
     for name in setups if number % 2 == 0 else reversed(setups):

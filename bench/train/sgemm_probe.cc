@@ -1,4 +1,4 @@
-// The machine's own sgemm rate at this moment, for compare.py to put beside each round: PROCESSES processes
+// The machine's own sgemm rate at this moment, for compare.py to put beside each round. PROCESSES processes
 // of one thread each multiply N^3 matrices at once, as that many ranks would. OpenBLAS is called past gemm(),
 // which may choose our own product; that one is measured apart.
 //

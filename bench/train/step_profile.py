@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a step's time goes: sums over the slices of a run's trace, per device.
+"""The parts of a step's time: sums over the slices of a run's trace, per device.
 
     bench/train/step_profile.py RUN_DIRECTORY [--device 0] [--by kind|name]
 

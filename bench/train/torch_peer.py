@@ -44,7 +44,7 @@ def arguments():
 
 
 def fork_ranks(ranks):
-    """Before torch is loaded, so that no rank inherits its threads. Returns (rank, children)."""
+    """Forks the ranks before torch is loaded, so that no rank inherits its threads. Returns (rank, children)."""
     children = []
     for rank in range(1, ranks):
         pid = os.fork()
@@ -86,7 +86,7 @@ def build_model(a):
                 for all_of_them, new in zip(cache, (k, v)):
                     all_of_them[:, start:start + seq] = new
                 k, v = (all_of_them[:, :start + seq] for all_of_them in cache)
-            one = seq == 1 and cache is not None  # sees everything: its mask is not read
+            one = seq == 1 and cache is not None  # it sees everything: its mask is not read
             weights = torch.baddbmm(mask, q, k.transpose(1, 2), beta=0 if one else 1, alpha=head_dim ** -0.5).softmax(-1)
             mixed = torch.bmm(weights, v).view(batch, a.heads, seq, head_dim)
             return self.out(mixed.transpose(1, 2).reshape(batch, seq, a.dim))
@@ -205,7 +205,7 @@ def main():
         train(a, rank, os.path.join(directory, "ranks"))
         if rank > 0:
             sys.stdout.flush()
-            os._exit(0)  # the directory is rank 0's to remove
+            os._exit(0)  # rank 0 removes the directory
         failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
     return 1 if failed else 0
 

@@ -31,8 +31,7 @@ std::string make_secret() {
 
 std::string sign(std::string_view secret, Side side, std::string_view controller_nonce,
                  std::string_view device_nonce, std::string_view identity) {
-  // The nonces have a fixed size (checked by whoever receives one), so no two different inputs run
-  // together to the same text.
+  // The nonces have a fixed size (checked by the receiver), so no two different inputs give the same text.
   std::string text(side == Side::kDevice ? "hyperrun-device" : "hyperrun-server");
   text.append(controller_nonce).append(device_nonce).append(identity);
   std::array<unsigned char, EVP_MAX_MD_SIZE> mac{};

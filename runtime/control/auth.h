@@ -1,5 +1,5 @@
-// The run's secret: who knows it belongs to the run. It is never sent; both sides prove that they know
-// it by HMAC-SHA256 over fresh nonces of both, so a listener learns nothing and can replay nothing.
+// The secret of a run: a process that knows it belongs to the run. It is never sent. Both sides prove that
+// they know it by HMAC-SHA256 over fresh nonces of both, so a listener learns nothing and can replay nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ inline constexpr std::size_t kNonceBytes = 32;
 std::string random_bytes(std::size_t n);
 std::string make_secret();  // 256 random bits, in hex
 
-enum class Side { kDevice, kController };  // part of what is signed: no answer serves both sides
+enum class Side { kDevice, kController };  // part of the signed text: no answer serves both sides
 
 std::string sign(std::string_view secret, Side side, std::string_view controller_nonce,
                  std::string_view device_nonce, std::string_view identity);
 
-// In a time that does not depend on where they differ.
+// Compares in a time that does not depend on the texts.
 bool equal(std::string_view a, std::string_view b);
 
 }  // namespace hyperrun::control

@@ -4,7 +4,7 @@
 
 namespace hyperrun::control {
 
-pb::Message encode(const LoadProgram& program) {
+pb::Message encode(const tasks::LoadProgram& program) {
   pb::Message m;
   auto& body = *m.mutable_load_program();
   body.set_program(program.program);
@@ -13,7 +13,7 @@ pb::Message encode(const LoadProgram& program) {
   return m;
 }
 
-pb::Message encode(const Invocation& invocation) {
+pb::Message encode(const tasks::Invocation& invocation) {
   pb::Message m;
   auto& body = *m.mutable_invocation();
   body.set_id(invocation.id);
@@ -30,7 +30,7 @@ pb::Message encode(const Invocation& invocation) {
   return m;
 }
 
-pb::Message encode(InvocationDone done) {
+pb::Message encode(tasks::InvocationDone done) {
   pb::Message m;
   auto& body = *m.mutable_done();
   body.set_id(done.id);
@@ -51,12 +51,13 @@ pb::Message encode(const Error& error) {
   return m;
 }
 
-LoadProgram decode(pb::LoadProgram&& message) {
+tasks::LoadProgram decode(pb::LoadProgram&& message) {
   return {message.program(), std::move(*message.mutable_name()), std::move(*message.mutable_content())};
 }
 
-Invocation decode(const pb::Invocation& message) {
-  Invocation invocation{message.id(), message.program(), message.step(), {}, message.data(), kEveryDevice};
+tasks::Invocation decode(const pb::Invocation& message) {
+  tasks::Invocation invocation{message.id(), message.program(), message.step(),
+                               {},           message.data(),    tasks::kEveryDevice};
   for (const auto& [key, value] : message.scalars()) {
     if (value.value_case() == pb::Scalar::kInteger)
       invocation.scalars.emplace(key, value.integer());
@@ -66,8 +67,8 @@ Invocation decode(const pb::Invocation& message) {
   return invocation;
 }
 
-InvocationDone decode(pb::InvocationDone&& message) {
-  InvocationDone done{
+tasks::InvocationDone decode(pb::InvocationDone&& message) {
+  tasks::InvocationDone done{
       message.id(), {}, std::move(*message.mutable_report()), std::move(*message.mutable_data())};
   for (const auto& [key, value] : message.outputs()) done.outputs.emplace(key, value);
   return done;

@@ -1,4 +1,4 @@
-// Plain values to wire messages and back.
+// Conversion of plain values to wire messages and back.
 #pragma once
 
 #include "proto/control.pb.h"
@@ -7,14 +7,14 @@
 
 namespace hyperrun::control {
 
-pb::Message encode(const LoadProgram& program);
-pb::Message encode(const Invocation& invocation);
-pb::Message encode(InvocationDone done);
+pb::Message encode(const tasks::LoadProgram& program);
+pb::Message encode(const tasks::Invocation& invocation);
+pb::Message encode(tasks::InvocationDone done);
 pb::Message encode(const Error& error);
 
-LoadProgram decode(pb::LoadProgram&& message);
-Invocation decode(const pb::Invocation& message);
-InvocationDone decode(pb::InvocationDone&& message);
+tasks::LoadProgram decode(pb::LoadProgram&& message);
+tasks::Invocation decode(const pb::Invocation& message);
+tasks::InvocationDone decode(pb::InvocationDone&& message);
 Error decode(const pb::Failure& message);
 
 }  // namespace hyperrun::control

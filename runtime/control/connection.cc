@@ -56,7 +56,7 @@ bool Connection::deliver() {
       pb::Message message;
       if (!message.ParseFromArray(frame->data(), static_cast<int>(frame->size())))
         throw Error(Code::kControl, "a frame that is no control message");
-      const OnMessage handler = on_message_;  // it may hand over while it runs
+      const OnMessage handler = on_message_;  // the handler may hand the connection over while it runs
       if (handler) handler(std::move(message));
       if (!is_open()) return false;
     }
@@ -96,8 +96,8 @@ void Connection::write() {
                     [self = shared_from_this()](const ErrorCode& error, std::size_t) {
                       self->writing_.clear();
                       if (!self->is_open()) return;
-                      // What the other side said before it went is still to be read: reading, not
-                      // writing, ends the connection.
+                      // The other side's last messages must still be read: reading, not writing, ends the
+                      // connection.
                       if (error) self->broken_ = true;
                       if (self->broken_) self->pending_.clear();
                       self->write();
@@ -131,7 +131,7 @@ void Connection::end(const std::string& reason) {
 }
 
 void Connection::close() {
-  ErrorCode ignored;  // nothing can be done about it, the descriptor is gone either way
+  ErrorCode ignored;  // nothing can be done about an error: the descriptor is gone either way
   socket_.close(ignored);
   on_message_ = nullptr;
   on_end_ = nullptr;

@@ -1,5 +1,5 @@
-// One TCP connection that carries frames. Messages sent within one turn of the io_context go out in one
-// write. Lives on the io_context's thread.
+// A TCP connection that carries frames. Messages sent within one turn of the io_context go out in one write.
+// It is used on the io_context's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,22 +20,22 @@ namespace asio = boost::asio;
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using OnMessage = std::function<void(pb::Message&&)>;
-  using OnEnd = std::function<void(const std::string& reason)>;  // once; not after close()
+  using OnEnd = std::function<void(const std::string& reason)>;  // called once; not after close()
 
   Connection(asio::ip::tcp::socket socket, std::size_t max_frame);
 
   void start(OnMessage on_message, OnEnd on_end);
-  // Replaces the handlers, within one of them too.
+  // Replaces the handlers; a handler may call it, too.
   void hand_over(OnMessage on_message, OnEnd on_end);
   void set_max_frame(std::size_t bytes);
-  // Unacknowledged data for that long ends the connection: the other host is gone without a word.
+  // Ends the connection once data is unacknowledged for so long: the other host is gone without a word.
   void set_peer_timeout(double seconds);
 
   void send(const pb::Message& message);
-  void send_frame(std::string_view frame);  // from append_frame
-  // Calls back when all that was sent so far is written, or the connection has ended.
+  void send_frame(std::string_view frame);  // a frame from append_frame
+  // Calls back when everything sent so far is written, or the connection has ended.
   void when_written(std::function<void()> callback);
-  // Sends what is pending and then ends our direction; the other side's end still arrives.
+  // Sends pending data and then ends our direction; the other side's end still arrives.
   void finish();
   void close();
   bool is_open() const { return socket_.is_open(); }

@@ -1,5 +1,6 @@
 #include "runtime/control/connection_acceptor.h"
 
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -13,9 +14,9 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::size_t kVisitorFrame = 4096;
-constexpr std::size_t kVisitors = 8192;  // at once, so that strangers cannot use up descriptors
-constexpr std::chrono::seconds kVisitTime{5};
+constexpr std::size_t kPendingFrame = 4096;
+constexpr std::size_t kMostPending = 8192;  // limit at once, so that strangers cannot use up descriptors
+constexpr std::chrono::seconds kPendingTime{5};
 constexpr std::chrono::milliseconds kPause{100};
 
 tcp::endpoint endpoint(bool loopback) {
@@ -26,7 +27,7 @@ tcp::endpoint endpoint(bool loopback) {
 
 struct ConnectionAcceptor::PendingConnection {
   PendingConnection(asio::io_context& io, tcp::socket socket)
-      : connection(std::make_shared<Connection>(std::move(socket), kVisitorFrame)), timer(io, kVisitTime) {}
+      : connection(std::make_shared<Connection>(std::move(socket), kPendingFrame)), timer(io, kPendingTime) {}
 
   std::shared_ptr<Connection> connection;
   asio::steady_timer timer;
@@ -66,12 +67,12 @@ void ConnectionAcceptor::accept() {
   acceptor_.async_accept([this](const ErrorCode& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error) return accept_later();
-    if (pending_.size() < kVisitors) greet(std::move(socket));
+    if (pending_.size() < kMostPending) greet(std::move(socket));
     accept();
   });
 }
 
-// Out of descriptors, say: trying again at once would only burn the processor.
+// Accepts after a pause. If descriptors have run out, trying again at once would only burn the processor.
 void ConnectionAcceptor::accept_later() {
   pause_.expires_after(kPause);
   pause_.async_wait([this](const ErrorCode& cancelled) {
@@ -87,7 +88,7 @@ void ConnectionAcceptor::greet(tcp::socket socket) {
     pending->connection->close();
     pending_.erase(pending);
   });
-  // Weak: the connection holds this handler, and the pending holds the connection.
+  // The pointer is weak: the connection holds this handler, and the pending connection holds the connection.
   const std::weak_ptr<PendingConnection> weak = pending;
   pending->connection->start(
       [this, weak](pb::Message&& m) {
@@ -113,8 +114,7 @@ void ConnectionAcceptor::on_message(const std::shared_ptr<PendingConnection>& pe
   if (!message.has_hello() || !authentic(*pending, hello) || !identity.ParseFromString(hello.identity()))
     return reject(pending, Error(Code::kControl, "it does not know the run's secret (HYPERRUN_SECRET)"));
   if (ranks_.contains(identity.rank()))
-    return reject(pending,
-                  Error(Code::kControl, "rank " + std::to_string(identity.rank()) + " has joined already"));
+    return reject(pending, Error(Code::kControl, fmt::format("rank {} has joined already", identity.rank())));
   if (const auto why = objection(identity)) {
     reject(pending, *why);
     return handlers_.incompatible(*why);
@@ -132,16 +132,15 @@ std::optional<Error> ConnectionAcceptor::objection(const pb::Identity& identity)
   const std::string needed = std::to_string(rules_.devices);
   if (const int ranks = identity.world_size(); ranks != rules_.devices)
     return Error(ranks < rules_.devices ? Code::kTooFewRanks : Code::kMpi,
-                 std::string(ranks < rules_.devices ? "" : "too many ranks: ") + "the job needs " + needed +
-                     " devices, but " + std::to_string(ranks) + " ranks were started")
+                 fmt::format("{}the job needs {} devices, but {} ranks were started",
+                             ranks < rules_.devices ? "" : "too many ranks: ", needed, ranks))
         .fix("start it with mpirun --oversubscribe -np " + needed + ", or let hyperrun start mpirun");
   if (identity.rank() < 0 || identity.rank() >= rules_.devices)
-    return Error(Code::kControl,
-                 "there is no rank " + std::to_string(identity.rank()) + " in a run of " + needed);
+    return Error(Code::kControl, fmt::format("there is no rank {} in a run of {}", identity.rank(), needed));
   if (identity.version() != rules_.version)
-    return Error(Code::kControl, "rank " + std::to_string(identity.rank()) + " on host " + identity.host() +
-                                     " is version " + identity.version() + ", the controller " +
-                                     rules_.version)
+    return Error(Code::kControl,
+                 fmt::format("rank {} on host {} is version {}, the controller {}", identity.rank(),
+                             identity.host(), identity.version(), rules_.version))
         .fix("install one version on all hosts");
   return std::nullopt;
 }
@@ -153,7 +152,7 @@ void ConnectionAcceptor::reject(const std::shared_ptr<PendingConnection>& pendin
   m.mutable_reject()->set_reason(why.cause());
   pending->rejected = true;
   pending->connection->send(m);
-  pending->connection->finish();  // its end, or the timer's, then closes it
+  pending->connection->finish();  // the connection's end, or the timer's, then closes it
 }
 
 void ConnectionAcceptor::welcome(const std::shared_ptr<PendingConnection>& pending, const pb::Hello& hello,

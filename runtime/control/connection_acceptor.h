@@ -1,5 +1,5 @@
-// The controller's door: accepts connections, lets in who proves to belong to the run, sends the rest
-// away with the reason. What is unauthenticated gets little memory and little time.
+// The connection acceptor of the controller. It admits connections that prove to belong to the run, and sends
+// the others away with the reason. Unauthenticated connections get little memory and little time.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,16 +24,16 @@ class ConnectionAcceptor {
     std::int32_t devices = 1;
     std::string secret, version;
     double heartbeat_seconds = 2;
-    std::size_t max_frame = 0;  // of those who are in
+    std::size_t max_frame = 0;  // bytes of one message of an admitted device
   };
   struct Handlers {
-    // Welcomed; the callee hands the connection over to itself.
-    std::function<void(DeviceInfo, std::shared_ptr<Connection>)> joined;
-    // Somebody of this run cannot take part in it, nor can the run go on without.
+    // Called when a device is admitted; the callee sets the connection's handlers.
+    std::function<void(tasks::DeviceInfo, std::shared_ptr<Connection>)> joined;
+    // Called when a device of this run cannot take part in it; the run cannot go on without it.
     std::function<void(const Error&)> incompatible;
   };
 
-  // Listens; throws kControl when it cannot.
+  // Listens; throws kControl if it cannot.
   ConnectionAcceptor(asio::io_context& io, Rules rules, bool loopback);
   int port() const;
   void open(Handlers handlers);
@@ -57,7 +57,7 @@ class ConnectionAcceptor {
   asio::ip::tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::set<std::shared_ptr<PendingConnection>> pending_;
-  std::set<std::int32_t> ranks_;  // that are in
+  std::set<std::int32_t> ranks_;  // admitted ranks
 };
 
 }  // namespace hyperrun::control

@@ -1,5 +1,6 @@
 #include "runtime/control/controller.h"
 
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -22,8 +23,8 @@ namespace {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSelfEnd{1500};    // what an aborted device has to end by itself
-constexpr milliseconds kForcedEnd{2200};  // after which nobody is waited for
+constexpr milliseconds kSelfEnd{1500};    // time that an aborted device has to end by itself
+constexpr milliseconds kForcedEnd{2200};  // limit after which the controller waits for no device
 
 Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
@@ -37,7 +38,7 @@ int Outcome::exit_status() const {
 }
 
 std::string Outcome::reason() const {
-  if (signal != 0) return "interrupted by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  if (signal != 0) return fmt::format("interrupted by signal {} ({})", signal, strsignal(signal));
   return error ? error->what() : "";
 }
 
@@ -58,17 +59,18 @@ class Controller::Impl {
         dispatcher_(groups_, options_.window),
         signals_(io_),
         phase_timer_(io_),
-        address_(addresses(gate_.port(), options_.loopback)),
+        address_(process::addresses(gate_.port(), options_.loopback)),
         start_up_(io_, members_, watch_, address_) {}
 
   const std::string& address() const { return address_; }
 
-  Outcome run(Driver& driver) {
+  Outcome run(tasks::Driver& driver) {
     HR_CHECK(driver_ == nullptr, "a controller runs once");
     driver_ = &driver;
-    gate_.open(
-        {[this](DeviceInfo info, std::shared_ptr<Connection> c) { on_join(std::move(info), std::move(c)); },
-         [this](const Error& why) { end(why); }});
+    gate_.open({[this](tasks::DeviceInfo info, std::shared_ptr<Connection> c) {
+                  on_join(std::move(info), std::move(c));
+                },
+                [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
     start_up_.begin({seconds(options_.join_seconds), [this](const Error& overdue) { end(overdue); }});
@@ -95,7 +97,7 @@ class Controller::Impl {
     });
   }
 
-  // What the driver throws ends the run.
+  // An error that the driver throws ends the run.
   template <class Action>
   void guarded(Action action) {
     try {
@@ -107,9 +109,9 @@ class Controller::Impl {
     }
   }
 
-  // ---- joining
+  // ---- Start
 
-  void on_join(DeviceInfo info, std::shared_ptr<Connection> connection) {
+  void on_join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection) {
     if (phase_ != Phase::kJoining) return connection->close();
     const std::int32_t rank = info.rank;
     Member& member = members_.join(std::move(info), std::move(connection));
@@ -117,9 +119,10 @@ class Controller::Impl {
         [this, m = &member](pb::Message&& message) { on_message(*m, std::move(message)); },
         [this, m = &member](const std::string& reason) { on_end(*m, reason); });
     spdlog::debug("device {} joined from {} (pid {})", rank, member.state.info.host, member.state.info.pid);
-    // A launcher that is not ours: the other ranks are children of the same process.
-    const DeviceInfo& joined = member.state.info;
-    if (joined.machine == machine_id()) start_up_.add_launcher(parent_of(joined.pid), joined.mpi_job);
+    // A foreign launcher: the other ranks are children of the same process.
+    const tasks::DeviceInfo& joined = member.state.info;
+    if (joined.machine == process::machine_id())
+      start_up_.add_launcher(process::parent_of(joined.pid), joined.mpi_job);
   }
 
   void on_ready(Member& member) {
@@ -132,14 +135,14 @@ class Controller::Impl {
     phase_ = Phase::kRunning;
     watch_.set_working(true);
     guarded([this] {
-      const std::vector<DeviceInfo> devices = members_.infos();
-      for (const Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
+      const std::vector<tasks::DeviceInfo> devices = members_.infos();
+      for (const tasks::Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
       for (std::vector<std::int32_t>& ranks : driver_->device_groups()) groups_.add(std::move(ranks));
       pump();
     });
   }
 
-  void send_program(const Driver::Assignment& assignment) {
+  void send_program(const tasks::Driver::Assignment& assignment) {
     frame_.clear();
     append_frame(frame_, encode(assignment.program), options_.max_frame);
     if (assignment.ranks.empty()) return members_.broadcast(frame_);
@@ -149,10 +152,10 @@ class Controller::Impl {
     }
   }
 
-  // ---- running
+  // ---- Work
 
   void pump() {
-    while (std::optional<Invocation> invocation = driver_->next_within(dispatcher_)) {
+    while (std::optional<tasks::Invocation> invocation = driver_->next_within(dispatcher_)) {
       frame_.clear();
       append_frame(frame_, encode(*invocation), options_.max_frame);
       for (const std::int32_t rank : groups_.ranks(invocation->group)) {
@@ -164,9 +167,9 @@ class Controller::Impl {
     if (dispatcher_.idle()) drain();
   }
 
-  // What a device is to report next, for those who find out which of them is to blame.
+  // The invocation that a device must report next, to find the device to blame.
   Work work_of(std::int32_t rank) const {
-    const Invocation* const next = dispatcher_.awaited(rank);
+    const tasks::Invocation* const next = dispatcher_.awaited(rank);
     if (next == nullptr) return {};
     return {next->id, driver_->describe(*next)};
   }
@@ -186,7 +189,7 @@ class Controller::Impl {
     }
   }
 
-  void on_report(Member& member, InvocationDone reported) {
+  void on_report(Member& member, tasks::InvocationDone reported) {
     if (phase_ != Phase::kRunning) return;
     watch_.on_report(member, reported.id);
     try {
@@ -196,7 +199,7 @@ class Controller::Impl {
     }
     guarded([this] {
       bool any = false;
-      while (const Dispatcher::Completed* const done = dispatcher_.take_completed()) {
+      while (const tasks::Dispatcher::Completed* const done = dispatcher_.take_completed()) {
         driver_->on_done(done->invocation, done->results);
         any = true;
       }
@@ -204,7 +207,7 @@ class Controller::Impl {
     });
   }
 
-  // ---- ending in good order
+  // ---- End in good order
 
   void drain() {
     phase_ = Phase::kDraining;
@@ -235,7 +238,7 @@ class Controller::Impl {
       stop();
   }
 
-  // ---- something is wrong
+  // ---- Failure
 
   void on_failure(Member& member, const Error& error) {
     member.failed = true;
@@ -258,7 +261,7 @@ class Controller::Impl {
 
   void on_signal(int signal) {
     if (phase_ == Phase::kEnded) return;
-    if (phase_ == Phase::kEnding) {  // asked for the second time
+    if (phase_ == Phase::kEnding) {  // the user has asked a second time
       members_.kill_local();
       return stop();
     }
@@ -271,11 +274,12 @@ class Controller::Impl {
     abort(Error(Code::kControl, outcome_.reason()));
   }
 
-  // What looks like devices that hang, when it is what they wait for.
+  // Adds to the verdict that the launcher is stopped, if it is: devices that seem to hang may be waiting for
+  // it.
   Error with_stopped_launcher(const Error& verdict) const {
     const int pid = start_up_.stopped_launcher();
     if (verdict.code() != Code::kDeviceHung || pid == 0) return verdict;
-    const std::string launcher = "mpirun (pid " + std::to_string(pid) + ")";
+    const std::string launcher = fmt::format("mpirun (pid {})", pid);
     return Error(Code::kDeviceHung, verdict.cause() + "\n  " + launcher +
                                         ", which started the devices, is stopped; they cannot end without it")
         .at(verdict.place())
@@ -287,7 +291,7 @@ class Controller::Impl {
     outcome_.error = error;
     try {
       driver_->on_failed(error);
-    } catch (const Error& also) {  // a full disk, say, of which the first error tells as well
+    } catch (const Error& also) {  // a full disk, say, which the first error tells as well
       spdlog::warn("{}", also.what());
     }
     abort(error);
@@ -324,13 +328,13 @@ class Controller::Impl {
   ConnectionAcceptor gate_;
   Membership members_;
   Watch watch_;
-  DeviceGroups groups_;
-  Dispatcher dispatcher_;
+  tasks::DeviceGroups groups_;
+  tasks::Dispatcher dispatcher_;
   asio::signal_set signals_;
   asio::steady_timer phase_timer_;
   std::string address_;
   StartUp start_up_;
-  Driver* driver_ = nullptr;
+  tasks::Driver* driver_ = nullptr;
   Phase phase_ = Phase::kJoining;
   std::string frame_;  // scratch
   Outcome outcome_;
@@ -339,7 +343,7 @@ class Controller::Impl {
 Controller::Controller(ControllerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Controller::~Controller() = default;
 const std::string& Controller::address() const { return impl_->address(); }
-Outcome Controller::run(Driver& driver) { return impl_->run(driver); }
+Outcome Controller::run(tasks::Driver& driver) { return impl_->run(driver); }
 void Controller::launcher_started(int pid) { impl_->launcher_started(pid); }
 void Controller::launcher_ended(Error cause) { impl_->launcher_ended(std::move(cause)); }
 

@@ -1,19 +1,19 @@
-// The controller: waits for the devices of a run, sends them their programs once and invocations
-// ahead of time, collects their reports, and watches over them.
+// The controller waits for the devices of a run, sends them their programs once and invocations ahead of
+// time, collects their reports, and watches over them.
 //
 //   device    ---- connect ---->  controller
 //             <--- Challenge ---            nonce
 //             ---- Hello ------>            identity, own nonce, HMAC of all of it under the secret
 //             <--- Welcome -----            HMAC back (or Reject with the reason)
-//             ---- Ready ------>            it has got through the start of MPI
+//             ---- Ready ------>            the device has got through the start of MPI
 //             <--- LoadProgram* -- Invocation* ----
 //             ---- InvocationDone* -- Heartbeat* -->
 //             <--- Shutdown ----   ---- Goodbye --->
 //
-// A device is lost when its connection ends, hung when it is silent for heartbeat_seconds, failed when
-// it says so. Of several such events within a moment the cause is told and the consequences are not
-// (diagnosis.h). Then all devices are aborted, those that are stopped are killed, and run() returns,
-// within about 2.5 seconds of the event.
+// A device is lost when its connection ends, hung when it is silent for heartbeat_seconds, failed when it
+// says so. Of several such events within a moment the controller names the cause and not the consequences
+// (diagnosis.h). Then all devices are aborted, stopped ones are killed, and run() returns, within about 2.5
+// seconds of the event.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,24 @@ namespace hyperrun::control {
 
 struct ControllerOptions {
   std::int32_t devices = 1;
-  std::string secret;        // of the run; make_secret()
-  std::string version;       // devices must state the same
+  std::string secret;        // the run's secret, from make_secret()
+  std::string version;       // the version that devices must have, too
   bool loopback = true;      // false: listen on all interfaces
-  double join_seconds = 60;  // all devices must be ready by then
+  double join_seconds = 60;  // limit until all devices are ready
   double heartbeat_seconds = 2.0;
-  double drain_seconds = 30;  // after Shutdown all devices must be gone by then
-  double stall_seconds = 0;   // all devices alive but no instruction finished for this long; 0: no limit
-  std::int32_t window = kWindow;
+  double drain_seconds = 30;  // limit from Shutdown until all devices are gone
+  double stall_seconds = 0;   // limit of a time in which all live and no instruction finishes; 0: none
+  std::int32_t window = tasks::kWindow;
   std::size_t max_frame = std::size_t{1} << 30;  // bytes of one message
   bool handle_signals = false;                   // SIGINT, SIGTERM and SIGHUP end the run
 };
 
 struct Outcome {
-  std::optional<Error> error;       // why the run failed
-  int signal = 0;                   // that ended it, or 0
-  std::vector<DeviceInfo> devices;  // who had joined
+  std::optional<Error> error;              // the reason why the run failed
+  int signal = 0;                          // signal that ended the run, or 0
+  std::vector<tasks::DeviceInfo> devices;  // devices that had joined
   bool all_joined = false;
-  bool all_done = false;  // every invocation, whether or not the devices then ended well
+  bool all_done = false;  // every invocation is done, whether or not the devices then ended well
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;     // 0, the error's exit code, or 128 + signal
@@ -56,7 +56,7 @@ struct Outcome {
 
 class Controller {
  public:
-  // Listens at once. Throws kControl when it cannot.
+  // Listens at once. Throws kControl if it cannot.
   explicit Controller(ControllerOptions options);
   ~Controller();
   Controller(const Controller&) = delete;
@@ -65,14 +65,14 @@ class Controller {
   // "127.0.0.1:4711", or one such address for each interface, separated by commas.
   const std::string& address() const;
 
-  // Runs to the end of the run, once. Never throws what a device, a driver or a network caused: that
+  // Runs to the end of the run, once. Never throws an error caused by a device, a driver or the network: that
   // is the outcome.
-  Outcome run(Driver& driver);
+  Outcome run(tasks::Driver& driver);
 
-  // The process whose children the devices of this host are, so that those are known that never join: the
-  // sooner it is told, the more of them. Before run().
+  // Names the process whose children are this host's devices, so that devices that never join are known. The
+  // sooner it is called, the more of them are found. It must be called before run().
   void launcher_started(int pid);
-  // The launcher of the devices has ended before them. Thread-safe.
+  // Says that the launcher of the devices has ended before them. Thread-safe.
   void launcher_ended(Error cause);
 
  private:

@@ -1,5 +1,6 @@
 #include "runtime/control/device_link.h"
 
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -27,11 +28,11 @@
 namespace hyperrun::control {
 namespace {
 
-constexpr std::chrono::seconds kFlush{1};  // a last message that is not sent by then is not waited for
-// Of a device whose controller is gone: a launcher that ends with it kills its ranks a second later, and they
-// are to have cleaned up by then.
+constexpr std::chrono::seconds kFlush{1};  // limit of waiting for a last message to be sent
+// Grace of a device whose controller is gone. A launcher that ends with the controller kills its ranks a
+// second later, and they must have cleaned up by then.
 constexpr std::chrono::milliseconds kOrphansGrace{300};
-constexpr std::chrono::seconds kVerdict{2};  // what the controller has to end a device that was stopped
+constexpr std::chrono::seconds kVerdict{2};  // time that the controller has to end a device that was stopped
 
 }  // namespace
 
@@ -60,21 +61,21 @@ class DeviceLink::Impl {
     if (thread_.joinable()) thread_.join();
   }
 
-  Command next() {
+  tasks::Command next() {
     tell_ready();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return abort_ || !commands_.empty(); });
     return take();
   }
 
-  std::optional<Command> next_within(std::chrono::nanoseconds limit) {
+  std::optional<tasks::Command> next_within(std::chrono::nanoseconds limit) {
     tell_ready();
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, limit, [this] { return abort_ || !commands_.empty(); })) return {};
     return take();
   }
 
-  void report(InvocationDone done) {
+  void report(tasks::InvocationDone done) {
     const pb::Message message = encode(std::move(done));
     const std::lock_guard lock(mutex_);
     append_frame(outbox_, message, options_.max_frame);
@@ -108,10 +109,10 @@ class DeviceLink::Impl {
   }
 
  private:
-  // With the lock held.
-  Command take() {
+  // The lock must be held.
+  tasks::Command take() {
     if (abort_) throw Error(*abort_);
-    Command command = std::move(commands_.front());
+    tasks::Command command = std::move(commands_.front());
     commands_.pop_front();
     return command;
   }
@@ -125,10 +126,10 @@ class DeviceLink::Impl {
     });
   }
 
-  // Runs `send` on the link's thread and waits until what it sent is written.
+  // Runs `send` on the link's thread and waits until the message is written.
   template <class Send>
   void flush(Send send) {
-    // Shared: the wait may be given up before the callback comes.
+    // The promise is shared: the wait may be given up before the callback comes.
     const auto written = std::make_shared<std::promise<void>>();
     auto done = written->get_future();
     asio::post(io_, [this, written, send = std::move(send)] {
@@ -157,7 +158,7 @@ class DeviceLink::Impl {
 
   void beat() {
     const Clock::time_point now = Clock::now();
-    // This process itself was stopped: what the controller sent meanwhile is not read yet.
+    // This process itself was stopped: the controller's messages since then are not read yet.
     if (const Clock::duration late = now - heartbeat_.expiry(); late > period_) heard_ += late;
     if (!closing_ && now - heard_ > options_.silence)
       return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
@@ -170,15 +171,14 @@ class DeviceLink::Impl {
     });
   }
 
-  // mpirun that is interrupted ends its ranks so, and one that has lost a rank the others: which of the two
-  // it was the controller finds out, and ends the device. Were the first to be stopped to end by itself,
-  // mpirun would kill the others at once, before they could say that they were stopped as well.
+  // mpirun stops its ranks by a signal when it is interrupted, and also when it has lost a rank. The
+  // controller finds out which, and ends the device. If the first rank stopped ended by itself, mpirun would
+  // kill the others at once, before they could say that they were stopped as well.
   void await_signals() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
     signals_.async_wait([this](const boost::system::error_code& cancelled, int signal) {
       if (cancelled) return;
-      const Error why(Code::kControl,
-                      "stopped by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
+      const Error why(Code::kControl, fmt::format("stopped by signal {} ({})", signal, strsignal(signal)));
       pb::Message m = encode(why);
       m.mutable_failure()->set_signal(signal);
       connection_->send(m);
@@ -204,7 +204,7 @@ class DeviceLink::Impl {
     switch (message.body_case()) {
       case pb::Message::kLoadProgram: return push(decode(std::move(*message.mutable_load_program())));
       case pb::Message::kInvocation: return push(decode(message.invocation()));
-      case pb::Message::kShutdown: return push(Shutdown{});
+      case pb::Message::kShutdown: return push(tasks::Shutdown{});
       case pb::Message::kAbort:
         return abort(Error(code_from_name(message.abort().code()), message.abort().reason()));
       case pb::Message::kKillPid: return kill_neighbour(message.kill_pid().pid());
@@ -215,7 +215,7 @@ class DeviceLink::Impl {
     }
   }
 
-  void push(Command command) {
+  void push(tasks::Command command) {
     {
       const std::lock_guard lock(mutex_);
       commands_.push_back(std::move(command));
@@ -244,11 +244,11 @@ class DeviceLink::Impl {
     auto terminate = options_.terminate;
     if (!terminate) {
       terminate = [](int status) {
-        remove_segments_of_own_job();
+        process::remove_segments_of_own_job();
         _exit(status);
       };
     }
-    end_process_after(options_.grace, static_cast<int>(exit_code(why.code())), std::move(terminate));
+    process::end_process_after(options_.grace, static_cast<int>(exit_code(why.code())), std::move(terminate));
     if (options_.on_abort) options_.on_abort(why);
   }
 
@@ -259,15 +259,15 @@ class DeviceLink::Impl {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;
   std::chrono::nanoseconds period_{};
-  bool told_ready_ = false;  // on the thread that calls next()
-  bool closing_ = false;     // on the link's thread
-  Clock::time_point heard_;  // likewise: when the controller last said something
+  bool told_ready_ = false;  // used on the thread that calls next()
+  bool closing_ = false;     // used on the link's thread
+  Clock::time_point heard_;  // likewise: time of the controller's last message
   std::string sending_;      // likewise
   std::thread thread_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Command> commands_;
+  std::deque<tasks::Command> commands_;
   std::optional<Error> abort_;
   std::string outbox_;
   bool outbox_scheduled_ = false;
@@ -275,11 +275,11 @@ class DeviceLink::Impl {
 
 DeviceLink::DeviceLink(DeviceLinkOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 DeviceLink::~DeviceLink() = default;
-Command DeviceLink::next() { return impl_->next(); }
-std::optional<Command> DeviceLink::next_within(std::chrono::nanoseconds limit) {
+tasks::Command DeviceLink::next() { return impl_->next(); }
+std::optional<tasks::Command> DeviceLink::next_within(std::chrono::nanoseconds limit) {
   return impl_->next_within(limit);
 }
-void DeviceLink::report(InvocationDone done) { impl_->report(std::move(done)); }
+void DeviceLink::report(tasks::InvocationDone done) { impl_->report(std::move(done)); }
 void DeviceLink::fail(const Error& error) { impl_->fail(error); }
 void DeviceLink::close() { impl_->close(); }
 bool DeviceLink::aborted() const { return impl_->aborted(); }

@@ -1,12 +1,14 @@
 #include "runtime/control/diagnosis.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace hyperrun::control {
 namespace {
 
-constexpr std::size_t kListed = 8;  // devices named one by one; of thousands the rest is counted
+constexpr std::size_t kListed = 8;  // devices named one by one; the rest of thousands is counted
 
 std::string position(const DeviceState& device) {
   const auto [invocation, instruction] = device.position;
@@ -14,8 +16,8 @@ std::string position(const DeviceState& device) {
   const std::string id = std::to_string(invocation);
   if (instruction == Position::kAll) return "finished invocation " + id + ", nothing of the next";
   if (instruction < 0) return "before the first instruction of invocation " + id;
-  return "finished instruction " + std::to_string(instruction) + " of invocation " + id + ", but not " +
-         std::to_string(instruction + 1);
+  return fmt::format("finished instruction {} of invocation {}, but not {}", instruction, id,
+                     instruction + 1);
 }
 
 std::string progress(const DeviceState& device) {
@@ -23,7 +25,7 @@ std::string progress(const DeviceState& device) {
   return position(device) + (work.empty() ? "" : "; it has " + work);
 }
 
-// Devices ahead of the culprit wait for it; those behind are listed as well, for they may be worse.
+// Lists the other devices. Those ahead of the culprit wait for it; those behind may be in a worse state.
 std::string others(std::span<const DeviceState> devices, const std::vector<std::int32_t>& culprits) {
   std::vector<const DeviceState*> rest;
   for (const DeviceState& d : devices)
@@ -31,10 +33,10 @@ std::string others(std::span<const DeviceState> devices, const std::vector<std::
       rest.push_back(&d);
   std::string text;
   for (std::size_t i = 0; i < std::min(rest.size(), kListed); ++i) {
-    text += "\n  device " + std::to_string(rest[i]->info.rank) + ": " + progress(*rest[i]);
+    text += fmt::format("\n  device {}: {}", rest[i]->info.rank, progress(*rest[i]));
     if (!rest[i]->place.empty()) text += "; " + rest[i]->place;
   }
-  if (rest.size() > kListed) text += "\n  and " + std::to_string(rest.size() - kListed) + " more";
+  if (rest.size() > kListed) text += fmt::format("\n  and {} more", rest.size() - kListed);
   return text.empty() ? "" : "\n  the others:" + text;
 }
 
@@ -45,7 +47,8 @@ std::string not_joined(std::span<const DeviceState> devices) {
   return absent.empty() ? "" : "\n  had not joined: " + listing(absent);
 }
 
-Error explain_device(const Symptoms& root, const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
+Error explain_device(const FailureReport& root, const Diagnosis& diagnosis,
+                     std::span<const DeviceState> devices) {
   const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
   const std::vector<std::int32_t> culprits = diagnosis.ranks_with(root.symptom);
   const bool hung = root.symptom == Symptom::kHung;
@@ -59,8 +62,8 @@ Error explain_device(const Symptoms& root, const Diagnosis& diagnosis, std::span
   return Error(hung ? Code::kDeviceHung : Code::kDeviceLost, cause).at(name_of(device.info));
 }
 
-// While ranks are missing, they are the ones to look at.
-Error explain_launcher(const Symptoms& root, const Diagnosis& diagnosis,
+// Explains the launcher's end. If ranks are missing, they are named.
+Error explain_launcher(const FailureReport& root, const Diagnosis& diagnosis,
                        std::span<const DeviceState> devices) {
   const Error& error = root.error.value();
   std::vector<std::string> dead;
@@ -79,13 +82,12 @@ std::string listing(std::span<const std::string> names) {
     if (i > 0) text += i + 1 == n && n == names.size() ? " and " : ", ";
     text += names[i];
   }
-  if (n < names.size()) text += " and " + std::to_string(names.size() - n) + " more";
+  if (n < names.size()) text += fmt::format(" and {} more", names.size() - n);
   return text;
 }
 
-std::string name_of(const DeviceInfo& info) {
-  return "device " + std::to_string(info.rank) + " (host " + info.host + ", pid " + std::to_string(info.pid) +
-         ")";
+std::string name_of(const tasks::DeviceInfo& info) {
+  return fmt::format("device {} (host {}, pid {})", info.rank, info.host, info.pid);
 }
 
 Symptom symptom_of(const Error& failure) {
@@ -97,17 +99,18 @@ Symptom symptom_of(const Error& failure) {
   }
 }
 
-void Diagnosis::add(Symptoms symptoms) { all_.push_back(std::move(symptoms)); }
+void Diagnosis::add(FailureReport report) { all_.push_back(std::move(report)); }
 
-const Symptoms& Diagnosis::root() const {
+const FailureReport& Diagnosis::root() const {
   HR_CHECK(any());
-  return *std::min_element(all_.begin(), all_.end(),
-                           [](const Symptoms& a, const Symptoms& b) { return a.symptom < b.symptom; });
+  return *std::min_element(all_.begin(), all_.end(), [](const FailureReport& a, const FailureReport& b) {
+    return a.symptom < b.symptom;
+  });
 }
 
 std::vector<std::int32_t> Diagnosis::ranks_with(Symptom symptom) const {
   std::vector<std::int32_t> ranks;
-  for (const Symptoms& s : all_)
+  for (const FailureReport& s : all_)
     if (s.symptom == symptom) ranks.push_back(s.rank);
   return ranks;
 }
@@ -123,7 +126,7 @@ std::chrono::milliseconds Diagnosis::settle() const {
 }
 
 Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
-  const Symptoms& root = diagnosis.root();
+  const FailureReport& root = diagnosis.root();
   switch (root.symptom) {
     case Symptom::kLost:
     case Symptom::kHung:

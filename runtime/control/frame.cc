@@ -1,5 +1,6 @@
 #include "runtime/control/frame.h"
 
+#include <fmt/core.h>
 #include <google/protobuf/message_lite.h>
 
 #include <cstdint>
@@ -23,8 +24,8 @@ std::uint32_t length_at(const char* p) {
 void append_frame(std::string& out, const google::protobuf::MessageLite& message, std::size_t max_frame) {
   const std::size_t size = message.ByteSizeLong();
   if (size > max_frame)
-    throw Error(Code::kControl, "a control message of " + std::to_string(size) +
-                                    " bytes is above the limit of " + std::to_string(max_frame));
+    throw Error(Code::kControl,
+                fmt::format("a control message of {} bytes is above the limit of {}", size, max_frame));
   const std::size_t start = out.size();
   out.resize(start + kFrameHeader + size);
   char* p = out.data() + start;
@@ -46,8 +47,8 @@ std::optional<std::string_view> FrameReader::next() {
   if (end_ - begin_ < kFrameHeader) return std::nullopt;
   const std::size_t size = length_at(buffer_.data() + begin_);
   if (size == 0 || size > max_frame_)
-    throw Error(Code::kControl, "a frame of " + std::to_string(size) + " bytes, where 1 to " +
-                                    std::to_string(max_frame_) + " are allowed");
+    throw Error(Code::kControl,
+                fmt::format("a frame of {} bytes, where 1 to {} are allowed", size, max_frame_));
   if (end_ - begin_ < kFrameHeader + size) return std::nullopt;
   const std::string_view frame(buffer_.data() + begin_ + kFrameHeader, size);
   begin_ += kFrameHeader + size;

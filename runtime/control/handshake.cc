@@ -1,5 +1,6 @@
 #include "runtime/control/handshake.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
@@ -19,13 +20,15 @@ using ErrorCode = boost::system::error_code;
 using asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kAttempt{2};  // an address that leads nowhere must not hold up the next
+constexpr std::chrono::seconds kAttempt{
+    2};  // limit for one address: one that leads nowhere must not hold up the next
 constexpr std::chrono::milliseconds kPause{50};
-constexpr std::chrono::seconds kRefused{1};  // by all addresses: nobody listens there any more
+constexpr std::chrono::seconds kRefused{
+    1};  // limit of refusals by all addresses: nobody listens there any more
 
 struct Address {
   std::string host, port;
-  std::string why_not = "not tried";  // reached
+  std::string why_not = "not tried";  // not reached because of this
 };
 
 std::vector<Address> parse(const std::string& list) {
@@ -48,11 +51,11 @@ std::string identity(const DeviceLinkOptions& options) {
   pb::Identity id;
   id.set_rank(options.rank);
   id.set_world_size(options.world_size);
-  id.set_host(host_name());
-  id.set_machine(options.machine.empty() ? machine_id() : options.machine);
+  id.set_host(process::host_name());
+  id.set_machine(options.machine.empty() ? process::machine_id() : options.machine);
   id.set_pid(getpid());
   id.set_version(options.version);
-  id.set_mpi_job(mpi_job_id());
+  id.set_mpi_job(process::mpi_job_id());
   return id.SerializeAsString();
 }
 
@@ -81,7 +84,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   bool over() const { return over_; }
-  bool refused() const { return refused_; }  // the host answers, and nobody listens
+  bool refused() const { return refused_; }  // true if the host answers and nobody listens
   const std::string& why_not() const { return why_not_; }
   const std::optional<Error>& refusal() const { return refusal_; }
   std::optional<Joined> take() { return std::move(joined_); }
@@ -124,9 +127,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   void refuse(const pb::Reject& reject) {
-    refusal_ =
-        Error(code_from_name(reject.code()),
-              "the controller rejected rank " + std::to_string(options_.rank) + ": " + reject.reason());
+    refusal_ = Error(code_from_name(reject.code()),
+                     fmt::format("the controller rejected rank {}: {}", options_.rank, reject.reason()));
     finish();
   }
 
@@ -168,14 +170,14 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 };
 
 Error orphaned(std::int32_t rank) {
-  return Error(Code::kControl, "the launcher of rank " + std::to_string(rank) + " is gone");
+  return Error(Code::kControl, fmt::format("the launcher of rank {} is gone", rank));
 }
 
 Error unreachable(std::int32_t rank, const std::vector<Address>& addresses) {
   std::string reasons;
   for (const Address& a : addresses)
     reasons += (reasons.empty() ? "" : "; ") + a.host + ":" + a.port + ": " + a.why_not;
-  return Error(Code::kControl, "rank " + std::to_string(rank) + " cannot reach the controller at " + reasons)
+  return Error(Code::kControl, fmt::format("rank {} cannot reach the controller at {}", rank, reasons))
       .fix("is the controller alive, and can this host reach it?");
 }
 
@@ -185,7 +187,7 @@ Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connecti
                 Connection::OnEnd on_end) {
   std::vector<Address> addresses = parse(options.controller);
   const pid_t launcher = getppid();
-  auto listened = Clock::now();  // or may have
+  auto listened = Clock::now();  // time at which somebody listened, or may have
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(options.connect_seconds));
   for (std::size_t i = 0;; ++i) {
@@ -196,7 +198,7 @@ Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connecti
     while (!attempt->over()) io.run_one();
     if (auto joined = attempt->take()) return std::move(*joined);
     if (attempt->refusal()) throw *attempt->refusal();
-    // What an earlier attempt found out stays known when the deadline cuts a later one short.
+    // Keep an earlier attempt's finding if the deadline cuts a later one short.
     if (i < addresses.size() || Clock::now() < deadline) address.why_not = attempt->why_not();
     if (!attempt->refused()) listened = Clock::now();
     if (getppid() != launcher) throw orphaned(options.rank);

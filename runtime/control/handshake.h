@@ -1,5 +1,5 @@
-// The device's side of joining a run: finds the controller among several addresses, proves that it
-// belongs to the run and has the controller prove the same.
+// The device's side of joining a run. It finds the controller among several addresses, proves that it belongs
+// to the run and has the controller prove the same.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ struct Joined {
   double heartbeat_seconds = 0;
 };
 
-// Blocks, running `io`, until the device is in. Retries while nobody answers, until
-// options.connect_seconds; throws kControl then, soon when the launcher that has started this process is gone
-// or nobody listens at the address, and the controller's own error when it says no. Messages that follow the
+// Blocks, running `io`, until the device is admitted. Retries until options.connect_seconds if nobody
+// answers, and then throws kControl. It throws soon if the launcher that started this process is gone or
+// nobody listens at the address. A rejection is thrown as the controller's own error. Messages after the
 // welcome go to the handlers.
 Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
                 Connection::OnEnd on_end);

@@ -4,11 +4,11 @@
 
 namespace hyperrun::control {
 
-Member& Membership::join(DeviceInfo info, std::shared_ptr<Connection> connection) {
+Member& Membership::join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection) {
   Member& member = at(info.rank);
   member.connection = std::move(connection);
   member.heard = Clock::now();
-  if (info.machine == machine_id()) member.process = ProcessHandle(info.pid);
+  if (info.machine == process::machine_id()) member.process = process::ProcessHandle(info.pid);
   member.state.info = std::move(info);
   return member;
 }
@@ -33,8 +33,8 @@ std::vector<std::int32_t> Membership::absent() const {
   return ranks;
 }
 
-std::vector<DeviceInfo> Membership::infos() const {
-  std::vector<DeviceInfo> infos;
+std::vector<tasks::DeviceInfo> Membership::infos() const {
+  std::vector<tasks::DeviceInfo> infos;
   for (const Member& m : members_)
     if (m.connection != nullptr) infos.push_back(m.state.info);
   return infos;

@@ -26,8 +26,8 @@ void StartUp::kill_absent() {
   ranks_.look();
   for (const std::int32_t rank : absent)
     if (const auto process = ranks_.all().find(rank);
-        process != ranks_.all().end() && process->second.state != LocalRank::State::kEnded)
-      ProcessHandle(process->second.pid).kill();
+        process != ranks_.all().end() && process->second.state != process::LocalRank::State::kEnded)
+      process::ProcessHandle(process->second.pid).kill();
 }
 
 void StartUp::tick() {
@@ -40,13 +40,13 @@ void StartUp::tick() {
   });
 }
 
-// Of those that have joined the end of their connection tells. mpirun that has lost one ends the others, so
-// those that are found later are no cause.
+// Finds ranks that died before they joined; the end of their connection tells of the others. mpirun that has
+// lost one ends the rest, so later findings are no cause.
 void StartUp::find_dead() {
   const bool cause = !any_dead_;
   for (const std::int32_t rank : members_.absent()) {
     const auto process = ranks_.all().find(rank);
-    if (process == ranks_.all().end() || process->second.state != LocalRank::State::kEnded) continue;
+    if (process == ranks_.all().end() || process->second.state != process::LocalRank::State::kEnded) continue;
     if (members_.at(rank).failed) continue;
     introduce(rank, process->second);
     members_.at(rank).failed = true;
@@ -55,10 +55,10 @@ void StartUp::find_dead() {
   }
 }
 
-void StartUp::introduce(std::int32_t rank, const LocalRank& process) {
+void StartUp::introduce(std::int32_t rank, const process::LocalRank& process) {
   Member& member = members_.at(rank);
-  member.state.info = {rank, host_name(), machine_id(), process.pid, ""};
-  member.process = ProcessHandle(process.pid);
+  member.state.info = {rank, process::host_name(), process::machine_id(), process.pid, ""};
+  member.process = process::ProcessHandle(process.pid);
 }
 
 Error StartUp::overdue() {
@@ -70,7 +70,8 @@ Error StartUp::overdue() {
       .fix("see what they say; can their hosts reach each other? docs/hosts.md lists what MPI needs");
 }
 
-// A rank that is stopped holds up others that wait for it in MPI: then it alone is to blame.
+// Names the ranks that have not joined in time. A stopped rank holds up others that wait for it in MPI: then
+// it alone is to blame.
 Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
   std::vector<std::string> stopped, all;
   for (const std::int32_t rank : absent) {
@@ -79,7 +80,7 @@ Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
     if (process == ranks_.all().end()) continue;
     introduce(rank, process->second);
     all.back() = name_of(members_.at(rank).state.info);
-    if (process->second.state != LocalRank::State::kStopped) continue;
+    if (process->second.state != process::LocalRank::State::kStopped) continue;
     members_.at(rank).hung = true;
     stopped.push_back(all.back());
   }

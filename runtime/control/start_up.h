@@ -1,5 +1,5 @@
-// A run until all its ranks have joined and have got through the start of MPI: who has died meanwhile, and
-// who is to be named when the time is over.
+// The start-up of a run, until all its ranks have joined and have got through the start of MPI. It finds
+// ranks that have died meanwhile, and names those that are late.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,24 +24,24 @@ class StartUp {
     std::function<void(const Error&)> over;
   };
 
-  // `address`: where ranks are to join.
+  // `address` is the one that ranks join at.
   StartUp(asio::io_context& io, Membership& members, Watch& watch, std::string address);
 
   void begin(Limit limit);
   void end();
-  // Those of this host that have not joined and that nobody else may end.
+  // Kills ranks of this host that have not joined and that nobody else may end.
   void kill_absent();
-  // Its children on this host are ranks: a launcher's, or the parent of a rank.
+  // Adds a launcher, or the parent of a rank: its children on this host are ranks.
   void add_launcher(int pid, const std::string& mpi_job) {
     ranks_.add_launcher(pid, mpi_job);
     ranks_.look();
   }
-  int stopped_launcher() const { return ranks_.stopped_launcher(); }  // see LocalRanks
+  int stopped_launcher() const { return ranks_.stopped_launcher(); }  // as in LocalRanks
 
  private:
   void tick();
   void find_dead();
-  void introduce(std::int32_t rank, const LocalRank& process);
+  void introduce(std::int32_t rank, const process::LocalRank& process);
   Error overdue();
   Error overdue_join(const std::vector<std::int32_t>& absent);
   std::string limit() const;
@@ -50,7 +50,7 @@ class StartUp {
   Watch& watch_;
   std::string address_;
   Limit limit_;
-  LocalRanks ranks_;
+  process::LocalRanks ranks_;
   Clock::time_point deadline_;
   bool any_dead_ = false;
   asio::steady_timer tick_;

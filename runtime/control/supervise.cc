@@ -17,12 +17,13 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGoodEnd{10000};  // mpirun after all devices said goodbye
 constexpr milliseconds kBadEnd{500};     // mpirun after the devices were aborted: it may never end
-constexpr milliseconds kOwnEnd{1500};    // mpirun that has seen ranks fail; asked meanwhile, it may crash
-constexpr milliseconds kAskedEnd{2000};  // mpirun when it is asked to end
+constexpr milliseconds kOwnEnd{1500};    // mpirun that has seen ranks fail; a signal meanwhile may crash it
+constexpr milliseconds kAskedEnd{2000};  // mpirun after it is asked to end
 constexpr milliseconds kKilled{1000};
 constexpr std::size_t kToldLines = 12;
 
-// mpirun frames its messages in rules of dashes and empty lines; the last lines that say something.
+// Returns the last lines of mpirun's output that say something. It frames its messages in rules of dashes and
+// empty lines.
 std::string essence(const std::string& said) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < said.size();) {
@@ -37,7 +38,7 @@ std::string essence(const std::string& said) {
   return text;
 }
 
-Error launcher_error(const std::string& name, const ExitStatus& status, const std::string& said) {
+Error launcher_error(const std::string& name, const process::ExitStatus& status, const std::string& said) {
   if (said.find("not enough slots") != std::string::npos)
     return Error(Code::kTooFewRanks,
                  "the hosts offer fewer slots than the job has devices; " + name + " said:" + essence(said))
@@ -46,9 +47,9 @@ Error launcher_error(const std::string& name, const ExitStatus& status, const st
                                (said.empty() ? "" : "; it said:" + essence(said)));
 }
 
-// `joined`: all devices have, so that they are told to end and what they leave is known by name. Else it is
-// for mpirun to end them, as only it knows all of them and can remove what they have begun.
-void end_launcher(ChildProcess& child, const std::string& name, bool good, bool joined) {
+// Ends the launcher. `joined`: all devices have joined, so they are told to end and their remains are known
+// by name. Otherwise mpirun must end them: only it knows all of them and can remove what they have begun.
+void end_launcher(process::ChildProcess& child, const std::string& name, bool good, bool joined) {
   if (!good && !joined) {
     if (child.wait_for(kOwnEnd)) return;
     child.kill(SIGTERM);
@@ -60,29 +61,29 @@ void end_launcher(ChildProcess& child, const std::string& name, bool good, bool 
     return;
   }
   if (good) spdlog::warn("{} did not end after a good run and is killed", name);
-  // Not TERM: with a stopped rank mpirun would hang over it for minutes.
+  // TERM would not do: with a stopped rank mpirun would hang over it for minutes.
   child.kill(SIGKILL);
   if (!child.wait_for(kKilled)) spdlog::warn("{} (pid {}) cannot be killed", name, child.pid());
 }
 
-void clean_up(const ChildProcess& child, const Outcome& outcome) {
+void clean_up(const process::ChildProcess& child, const Outcome& outcome) {
   std::set<std::string> jobs;
-  for (const DeviceInfo& device : outcome.devices) jobs.insert(device.mpi_job);
-  for (const std::string& job : jobs) remove_segments(job);
+  for (const tasks::DeviceInfo& device : outcome.devices) jobs.insert(device.mpi_job);
+  for (const std::string& job : jobs) process::remove_segments(job);
   std::error_code none;
   const std::filesystem::path tmp = std::filesystem::temp_directory_path(none);
-  if (!none) remove_session(child.pid(), tmp);
+  if (!none) process::remove_session(child.pid(), tmp);
 }
 
 }  // namespace
 
-Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& launcher) {
+Outcome supervise(Controller& controller, tasks::Driver& driver, const process::LaunchCommand& launcher) {
   const std::string& name = launcher.argv.at(0);
   try {
-    ChildProcess child(launcher.argv, launcher.environment,
-                       [&](const ExitStatus& status, const std::string& said) {
-                         controller.launcher_ended(launcher_error(name, status, said));
-                       });
+    process::ChildProcess child(launcher.argv, launcher.environment,
+                                [&](const process::ExitStatus& status, const std::string& said) {
+                                  controller.launcher_ended(launcher_error(name, status, said));
+                                });
     controller.launcher_started(child.pid());
     Outcome outcome = controller.run(driver);
     end_launcher(child, name, outcome.ok(), outcome.all_joined);

@@ -56,7 +56,7 @@ void Watch::tick() {
   });
 }
 
-// Devices give up a controller that is silent (DeviceLinkOptions::silence).
+// Sends a sign of life: devices give up a silent controller (DeviceLinkOptions::silence).
 void Watch::show_life(Clock::time_point now) {
   if (now - last_alive_ < limits_.heartbeat) return;
   last_alive_ = now;
@@ -74,8 +74,8 @@ void Watch::find_hung(Clock::time_point now) {
   }
 }
 
-// All are alive and nobody gets on: of those that have something to do, the one that is furthest behind holds
-// up the others.
+// Finds a stall. All devices live and none makes progress: the one furthest behind, among those with work,
+// holds up the others.
 void Watch::find_stall(Clock::time_point now) {
   if (limits_.stall == Clock::duration::zero() || !working_ || diagnosis_.any()) return;
   if (now - progressed_ <= limits_.stall) return;
@@ -100,22 +100,22 @@ void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
   DeviceState& state = member.state;
   state.place = std::move(*beat.mutable_place());
   const Position position{beat.invocation(), beat.last_instruction()};
-  if (position <= state.position) return;  // no news, or less than its last report said
+  if (position <= state.position) return;  // no news, or older than its last report
   progressed_ = member.heard;
   state.position = position;
 }
 
-void Watch::note(Symptoms symptoms) {
+void Watch::note(FailureReport report) {
   if (stopped_) return;
   const bool first = !diagnosis_.any();
   if (first) first_noted_ = Clock::now();
-  diagnosis_.add(std::move(symptoms));
+  diagnosis_.add(std::move(report));
   if (first) ask_positions();
   if (first || Clock::now() + diagnosis_.settle() < decision_.expiry())
     schedule_decision(diagnosis_.settle());
 }
 
-// So that the report tells where everybody stands now, not a heartbeat ago.
+// Asks for present positions, so that the report does not tell those of the last heartbeat.
 void Watch::ask_positions() {
   pb::Message m;
   m.mutable_where();
@@ -130,13 +130,13 @@ void Watch::schedule_decision(Clock::duration time) {
   });
 }
 
-// Where a device only feels somebody else's end and another has missed a heartbeat: wait until that one
-// is heard again or is hung for sure. While ranks start, mpirun may be ending all because it has lost one
-// that had not joined: its own end tells how that one ended.
+// Decides, unless it must wait. If a device only feels another's end, and a third has missed a heartbeat,
+// wait until that one is heard again or is surely hung. While ranks start, mpirun may be ending all because
+// it has lost one that had not joined: its own end tells how that one ended.
 void Watch::decide() {
   if (stopped_) return;
   const Clock::time_point now = Clock::now();
-  const Symptoms& root = diagnosis_.root();
+  const FailureReport& root = diagnosis_.root();
   const bool starting = !members_.all_ready() && now - first_noted_ < kLaunchersEnd;
   const bool silent = members_.anybody_silent(now - limits_.heartbeat * 35 / 100);
   if ((root.symptom >= Symptom::kNeverJoined && starting) || (root.symptom >= Symptom::kStopped && silent))

@@ -1,5 +1,5 @@
-// Watches over the devices of a run: who is silent, whether anybody gets on, and, when something is
-// wrong, what is its cause. Tells a verdict at most once: an error, or the signal that ended the run.
+// The watch over the devices of a run. It finds silent devices and a run that does not get on, and then the
+// cause. It gives a verdict at most once: an error, or the signal that ended the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,24 +16,24 @@ namespace hyperrun::control {
 class Watch {
  public:
   struct Limits {
-    Clock::duration heartbeat;  // a device silent for longer is hung
-    Clock::duration stall;      // nobody got on for longer: zero is no limit
+    Clock::duration heartbeat;  // limit of a device's silence
+    Clock::duration stall;      // limit of a time without progress; zero: no limit
   };
 
   struct Verdict {
     std::function<void(const Error&)> failed;
     std::function<void(int signal)> interrupted;
-    std::function<Work(std::int32_t rank)> work;  // asked when somebody is to be named
+    std::function<Work(std::int32_t rank)> work;  // called when a device must be named
   };
 
   Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict);
 
   void start();
   void stop();
-  // Stalls count from now on: from when there is work to do until there is no more.
+  // Starts or stops the count of stalls: it runs while there is work to do.
   void set_working(bool working);
 
-  void note(Symptoms symptoms);
+  void note(FailureReport report);
   void on_report(Member& member, std::int64_t invocation);
   void on_heartbeat(Member& member, pb::Heartbeat&& beat);
   bool suspects_device() const { return diagnosis_.any() && diagnosis_.root().rank >= 0; }

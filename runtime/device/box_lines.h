@@ -1,4 +1,4 @@
-// A box in two row-major arrays, line by line.
+// A box (hyperrectangle) in two row-major arrays, line by line.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace hyperrun {
 
-// Calls fn(from, to, n) for each run of elements that follow one another in both: offsets there and here, and
-// how many. The last strides are 1.
+// Calls fn(from, to, n) for each run of n elements that are contiguous in both arrays; `from` and `to` are
+// its offsets in them. The last strides are 1.
 template <class Fn>
 void each_line(std::span<const std::int64_t> size, std::span<const std::int64_t> from_strides,
                std::span<const std::int64_t> to_strides, Fn fn, std::int64_t from = 0, std::int64_t to = 0) {

@@ -9,7 +9,7 @@
 
 namespace hyperrun {
 
-// What it refers to outlives it. A tier that no Program of the device uses need not be there.
+// Its members must outlive it. A tier that no Program of the device uses may be missing.
 struct DeviceMemory {
   Arena& hbm;
   Backing* pool = nullptr;

@@ -1,4 +1,5 @@
-// The devices of a plan as threads of one process, without MPI: arenas, worlds, an error's way out.
+// The devices of a plan as threads of one process, without MPI: their arenas and worlds, and the handling of
+// errors.
 #pragma once
 
 #include <atomic>
@@ -17,8 +18,9 @@ namespace hyperrun {
 
 class DeviceThreads {
  public:
-  // One device a rank of the topology, each with `hbm`; of it and of the other tiers the plan will use
-  // `planned`. Files of flash go to `folder`. `pool`: where its parts lie, if some lie on other hosts.
+  // Makes one device for each rank of the topology, with `hbm` each. `planned` are the bytes of each tier
+  // that the plan will use. Files of flash go to `folder`. `pool` places the parts of the pool if some are on
+  // other hosts.
   DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned, const std::string& folder = "",
                 const PoolPlacement& pool = {});
 
@@ -39,8 +41,8 @@ class DeviceThreads {
 
   std::atomic<bool> cancel_{false};
   std::vector<Arena> arenas_;
-  std::vector<std::unique_ptr<RemoteMemory>> remotes_;   // none where no part of the pool is on another host
-  std::vector<std::unique_ptr<Backing>> pools_, files_;  // none where the plan uses none
+  std::vector<std::unique_ptr<RemoteMemory>> remotes_;   // empty if no part of the pool is on another host
+  std::vector<std::unique_ptr<Backing>> pools_, files_;  // empty if the plan does not use the tier
   std::vector<std::unique_ptr<World>> worlds_;
 };
 

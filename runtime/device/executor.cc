@@ -33,7 +33,7 @@ std::int64_t now() {
       .count();
 }
 
-// The kernel wakes sleepers late by a slack of 50 us, unless told otherwise.
+// Asks the kernel to wake sleepers on time; by default it may be late by 50 us.
 void be_punctual() { prctl(PR_SET_TIMERSLACK, 1); }
 
 void sleep_until(std::int64_t moment) {
@@ -48,30 +48,30 @@ struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
   UnderWayByKind under_way;
-  std::vector<bool> told;  // by output: this device does
-  std::size_t arrays = 0;  // of the outputs
+  std::vector<bool> reported;  // by output: true if this device reports it
+  std::size_t arrays = 0;      // number of outputs that are arrays
 
   Loaded(const Program& program, PreparedProgram p, const Plan& plan, int device)
       : prepared(std::move(p)), live(program), under_way(program, prepared.traffic) {
     for (const Output& o : program.outputs) {
-      told.push_back(tells(o, plan, device));
+      reported.push_back(reports(o, plan, device));
       arrays += o.shape.empty() ? 0 : 1;
     }
   }
 };
 
-// A collective that is under way.
+// A collective under way.
 struct Started {
   Request* request;
   const PreparedInstr* instr;
   std::size_t index;
-  bool gathers = false;    // paced: `request` is the barrier at which its group meets
-  std::int64_t until = 0;  // paced: does not end before
+  bool gathers = false;    // if paced: `request` is the barrier at which its group meets
+  std::int64_t until = 0;  // if paced: its earliest end
 };
 
 constexpr std::array kCommunicating{StreamKind::kComm, StreamKind::kSend, StreamKind::kRecv};
 
-// Of the thread that communicates: how often it looks again before it sleeps.
+// Number of times that the communicating thread looks again before it sleeps.
 constexpr int kYields = 100;
 
 }  // namespace
@@ -124,7 +124,7 @@ class Executor::Impl {
  private:
   const Program& program() const { return *loaded_->prepared.program; }
 
-  // --- one thread -----------------------------------------------------------------------------------
+  // --- One thread -------------------------------------------------------------------------------------
 
   void run_in_order() {
     auto& instrs = loaded_->prepared.instrs;
@@ -146,7 +146,7 @@ class Executor::Impl {
       finish_comm(stream, std::numeric_limits<std::int32_t>::max());
   }
 
-  // Everything of the stream up to `seq`; the time is exposed.
+  // Finishes the stream's collectives up to `seq`; the time is exposed.
   void finish_comm(StreamKind stream, std::int32_t seq) {
     std::vector<Started>& list = under_way_[at(stream)];
     if (list.empty() || list.front().instr->instr->seq > seq) return;
@@ -167,7 +167,7 @@ class Executor::Impl {
     result_.stats.exposed += Nanos(now() - from);
   }
 
-  // --- communication ------------------------------------------------------------------------------------
+  // --- Communication -----------------------------------------------------------------------------------
 
   void start_comm(std::size_t i) {
     PreparedInstr& p = loaded_->prepared.instrs[i];
@@ -184,7 +184,8 @@ class Executor::Impl {
     return p.group->start(p.args);
   }
 
-  // What an all-to-all-v sends to each and receives from it, by the numbers of rows that lie in HBM.
+  // Computes the elements that an all-to-all-v sends to and receives from each member. The numbers of rows
+  // lie in HBM.
   static void count_rows(PreparedInstr& p) {
     const auto& c = std::get<instr::Collective>(p.instr->op);
     const std::size_t members = p.counts.size() / 4;
@@ -195,8 +196,8 @@ class Executor::Impl {
       kernels::blocks_of_tile(tile, c.experts, reinterpret_cast<const std::int32_t*>(p.at.in[in]), c.inner,
                               part(first), part(first + 1));
     };
-    blocks(1, 0);  // to or from the experts of each member, and
-    blocks(2, 2);  // from or to its tokens
+    blocks(1, 0);  // to or from the experts of each member
+    blocks(2, 2);  // from or to the tokens of each member
     const std::size_t sent = c.back ? 2 : 0;
     p.args.send_counts = part(sent), p.args.send_starts = part(sent + 1);
     p.args.recv_counts = part(2 - sent), p.args.recv_starts = part(3 - sent);
@@ -207,7 +208,7 @@ class Executor::Impl {
                        [&](StreamKind s) { return under_way_[at(s)].empty(); });
   }
 
-  // In each stream what has ended, ends in order. True if anything did.
+  // Ends the finished collectives of each stream, in order. Returns true if any ended.
   bool progress_comm() {
     world_.progress();
     bool any = false;
@@ -222,8 +223,8 @@ class Executor::Impl {
     return any || met_;
   }
 
-  // A group that has met begins what it has met for; that lasts its time. A message has met its peer when it
-  // has arrived.
+  // True if the collective has ended. A paced group that has met starts the real collective, which lasts its
+  // time. A message has met its peer when it has arrived.
   bool has_ended(Started& started) {
     if (!started.request->done()) return false;
     if (pace_ == nullptr) return true;
@@ -231,7 +232,7 @@ class Executor::Impl {
     if (started.gathers) {
       started.gathers = false;
       started.request = start_real(loaded_->prepared.instrs[started.index]);
-      met_ = true;  // and is to be moved on at once: the real work fits into its time, not behind it
+      met_ = true;  // the real work must start at once, to fit into its time
       return false;
     }
     return now() >= started.until;
@@ -253,7 +254,7 @@ class Executor::Impl {
     if (threads_) finished_[at(instr.stream)].notify_all();
   }
 
-  // --- a thread a stream ------------------------------------------------------------------------------
+  // --- A thread a stream -------------------------------------------------------------------------------
 
   void run_threads() {
     for (auto& done : finished_) done.store(0, std::memory_order_relaxed);
@@ -292,9 +293,9 @@ class Executor::Impl {
     }
   }
 
-  // The streams that communicate, side by side in one thread: what may begin, begins, whatever an earlier
-  // message still waits for. With memory on other hosts it goes on until the last stream has ended: transfers
-  // of this device and of others need it.
+  // Runs the streams that communicate, side by side in one thread. An instruction begins as soon as it may,
+  // whatever an earlier message still waits for. With memory on other hosts the loop goes on until the last
+  // stream has ended: transfers of this device and of others need it.
   void run_communication() {
     const RemoteMemory::Owners owners(world_.remotes());
     const auto& order = loaded_->prepared.streams;
@@ -312,16 +313,16 @@ class Executor::Impl {
       } else if (++idle < kYields) {
         std::this_thread::yield();
       } else {
-        world_.rest(until_the_next_ends(), look);
+        world_.sleep_unless(until_the_next_ends(), look);
       }
       look_for_stop();
       world_.check_cancelled();
     }
-    look_for_stop();  // a stream that has stopped counts as ended
+    look_for_stop();  // a stopped stream counts as ended
   }
 
-  // True if anything has moved on. To a pace, a stream is in order: the next begins when the one before has
-  // ended.
+  // Returns true if anything has moved on. With a pace a stream is in order: an instruction begins when the
+  // one before has ended.
   bool communicate(std::array<std::size_t, kStreams>& started) {
     const auto& order = loaded_->prepared.streams;
     bool moved = false;
@@ -346,7 +347,7 @@ class Executor::Impl {
     return true;
   }
 
-  // How long what lasts its time still lasts, ns.
+  // Time to the next end of a paced collective, in ns.
   std::int64_t until_the_next_ends() const {
     std::int64_t first = kLongestRest;
     for (const auto& list : under_way_)
@@ -375,7 +376,7 @@ class Executor::Impl {
     if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
   }
 
-  // --- both -------------------------------------------------------------------------------------------
+  // --- Both --------------------------------------------------------------------------------------------
 
   void compute(std::size_t i) {
     const PreparedInstr& p = loaded_->prepared.instrs[i];
@@ -398,7 +399,8 @@ class Executor::Impl {
       run_kernel(b == 0 ? blocks.first : blocks.other, blocks.at[b], *scalars_, context_);
   }
 
-  // A transfer of rows of experts moves as many as the counts tell; these stay until the transfer has ended.
+  // Bytes that are really moved. A transfer of rows of experts moves as many rows as the counts say; the
+  // counts stay valid until it has ended.
   static Bytes executed_bytes(const PreparedInstr& p) {
     const std::int64_t row = row_of_transfer(p.instr->op);
     if (row == 0) return p.instr->in[0].bytes;
@@ -415,7 +417,7 @@ class Executor::Impl {
       p.beyond->write(p.offset, {p.at.in[0], bytes});
   }
 
-  // From another host, a line of the box after the other.
+  // Fetches from another host, one line of the box after the other.
   void fetch(const PreparedInstr& p) const {
     const auto& box = std::get<instr::Fetch>(p.instr->op);
     const std::int64_t element = size_of(p.instr->out[0].dtype),
@@ -462,7 +464,7 @@ class Executor::Impl {
     s.exposed = Nanos(0);
     s.spans.assign(program().instrs.size(), Span{});
     for (Curve& curve : s.live) curve.clear();
-    if (touched_program_ != loaded_) {  // first run after another program
+    if (touched_program_ != loaded_) {  // this is the first run after another program
       touched_program_ = loaded_;
       touches_.clear();
       for (const Instr& i : program().instrs) touches_.push_back(uses(i));
@@ -522,7 +524,7 @@ class Executor::Impl {
       }
       OutputPart& part = result_.arrays[array++];
       part.name = o.name;
-      part.told = loaded_->told[i];
+      part.reported = loaded_->reported[i];
       part.bytes.assign(data.begin(), data.end());
     }
   }
@@ -544,7 +546,7 @@ class Executor::Impl {
   std::vector<std::vector<Use>> touches_;
   const Scalars* scalars_ = nullptr;
   const Pace* pace_ = nullptr;
-  bool met_ = false;  // a paced group has, since the last look
+  bool met_ = false;  // true if a paced group has met since the last look
   bool traced_ = false;
   InvocationResult result_;
   Elsewhere elsewhere_before_;

@@ -1,9 +1,9 @@
-// Runs Programs on the emulated device.
+// The executor runs Programs on the emulated device.
 //
-// Streams run in one thread each (those that communicate in one together, which owns the world), or, where
-// threads cannot pay (ranks outnumber cores), all in the caller's thread in Program order. There a collective
-// is started where it stands, moved on between instructions, and waited for only by what depends on it, so it
-// overlaps with compute all the same.
+// Each stream runs in a thread of its own, except that the streams that communicate share one, which owns the
+// world. Where threads cannot pay (ranks outnumber cores), all streams run in the caller's thread in Program
+// order. A collective is then started at its place in the Program, moved on between instructions, and waited
+// for only by instructions that depend on it, so it overlaps with compute all the same.
 #pragma once
 
 #include <array>
@@ -26,43 +26,43 @@
 
 namespace hyperrun {
 
-// Called when an instruction has ended, before anything that waits for it begins: its outputs are at `at`.
-// The calls of one executor come one after the other.
+// Called when an instruction has ended, before any instruction that waits for it begins; its outputs are at
+// `at`. The calls of one executor come one after the other.
 using Observer = std::function<void(const Program& program, std::size_t instr, const Addresses& at)>;
 
 struct ExecutorOptions {
   bool thread_per_stream = false;
   std::uint64_t seed = 1;
-  std::atomic<std::int64_t>* progress = nullptr;  // the last finished instruction, for heartbeats
+  std::atomic<std::int64_t>* progress = nullptr;  // last finished instruction, for heartbeats
   Observer observer;                              // may be empty
 };
 
-// A clock on which instructions last as long as they are told to (or as long as their work takes, if that is
-// more), so that real threads and messages run to scale of another machine. A collective begins to last when
-// all of its group have come to it.
+// The pace of a run: a clock on which an instruction lasts its given duration (or longer, if its work takes
+// longer). So real threads and messages run to scale of another machine. A collective's time begins when its
+// whole group has come to it.
 struct Pace {
-  const std::vector<Nanos>* durations = nullptr;  // one an instruction
-  double dilation = 1;                            // by which each is stretched
+  const std::vector<Nanos>* durations = nullptr;  // one for each instruction
+  double dilation = 1;                            // factor on each duration
 };
 
 struct InvocationResult {
   std::vector<std::pair<std::string, double>> outputs;  // scalars
-  std::vector<OutputPart> arrays;                       // this device's parts of them
+  std::vector<OutputPart> arrays;                       // this device's parts of the outputs that are arrays
   InvocationStats stats;
 };
 
 class Executor {
  public:
-  // The plan, memory, world and feed outlive the executor. The world is used by the caller's thread, or
-  // with thread_per_stream by the comm stream's during run() only.
+  // The plan, memory, world and feed outlive the executor. The world is used by the caller's thread or, with
+  // thread_per_stream, by the comm stream's thread during run() only.
   Executor(const Plan& plan, const DeviceMemory& memory, const PlanWorld& world, const Feed& feed,
            const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs program `index` of the plan, to `pace` if there is one, which needs thread_per_stream. Throws
-  // kDeviceLost when the world is cancelled. The result is valid until the next call.
+  // Runs program `index` of the plan. A `pace` needs thread_per_stream. Throws kDeviceLost if the world is
+  // cancelled. The result is valid until the next call.
   const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced = false,
                               const Pace* pace = nullptr);
 

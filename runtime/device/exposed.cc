@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// A stream as time goes by: spans may overlap, as several messages may be under way.
+// A sweep over a stream in the order of time. Spans may overlap, as several messages may be under way.
 class Sweep {
  public:
   Sweep(std::span<const Span> spans, const std::vector<std::size_t>& instrs)
@@ -20,7 +20,7 @@ class Sweep {
     return until_ > now;
   }
 
-  // When that may change, after active(now).
+  // Time of the next possible change, after active(now).
   std::int64_t changes(std::int64_t now) const {
     const std::int64_t begins = next_ < instrs_.size() ? spans_[instrs_[next_]].begin : kNever;
     return until_ > now ? std::min(until_, begins) : begins;

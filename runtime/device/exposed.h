@@ -9,8 +9,8 @@
 
 namespace hyperrun {
 
-// In which communication was under way, and neither cube nor vector computed: by when each instruction ran
-// (`spans`) and the instructions of each stream in the order in which they began.
+// Time in which communication was under way and neither cube nor vector computed. `spans` are the times of
+// the instructions; `streams` lists each stream's instructions in the order of their beginnings.
 Nanos exposed_communication(std::span<const Span> spans,
                             const std::array<std::vector<std::size_t>, kStreams>& streams);
 

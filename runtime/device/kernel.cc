@@ -274,7 +274,7 @@ class Kernel {
       each_run(o.order, at(o.position), o.length,
                [&](auto i, auto position, auto n) { load_further(o, first, i, position, n, further); });
     each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
-      // A run of all columns is of all sequences at once.
+      // A run of all columns covers all sequences at once.
       const std::int64_t rows = n == o.length ? o.sequences : 1;
       for (std::int64_t s = 0; s < o.sequences; s += rows)
         c_.feed.batch(scalars_.step, first + s, rows, position, n, tokens_out(0) + s * o.length + i,
@@ -388,7 +388,7 @@ class Kernel {
     }
   }
 
-  // In the order of the text, group by group.
+  // Admits tokens in the order of the text, group by group.
   void admit(const instr::Route& o, const kernels::Routing& how) const {
     std::int32_t* taken = next_rows();
     for (std::int64_t first = 0; first < o.tokens; first += o.seq)
@@ -398,7 +398,7 @@ class Kernel {
       }
   }
 
-  // Of n columns the targets `further` tokens on, by way of where the tokens themselves go afterwards.
+  // Loads the targets `further` tokens on, for n columns, by way of the buffer of the tokens.
   void load_further(const instr::LoadBatch& o, std::int64_t first, std::int64_t column, std::int64_t position,
                     std::int64_t n, std::size_t further) const {
     const std::int64_t from = position + static_cast<std::int64_t>(further);
@@ -410,7 +410,7 @@ class Kernel {
     }
   }
 
-  // Of the sequences from `first` on the device's columns.
+  // Copies the device's columns of the sequences from `first` on.
   template <class T>
   void load_columns(const instr::LoadSamples& o, std::int64_t first, const std::vector<T>& from,
                     T* to) const {
@@ -430,13 +430,13 @@ class Kernel {
     return {tokens(1), floats(0), floats(2), floats(3), floats(4), floats(5)};
   }
 
-  // The counts that are input `counts`, of the instruction's tile.
+  // The counts in input `counts`, for the instruction's tile.
   kernels::GroupRows group_rows(std::size_t counts, std::int64_t groups) const {
     const std::int64_t n = instr_.in[counts].bytes.value / static_cast<std::int64_t>(sizeof(std::int32_t));
     return {tokens(counts), groups, n / groups, kernel_tile(tile_of(instr_))};
   }
 
-  // Where the elements of a SwiGlu begin, and how many they are.
+  // The first element and the number of elements of a SwiGlu.
   template <class Op>
   std::pair<std::int64_t, std::int64_t> elements(const Op& o, std::size_t counts) const {
     if (o.groups == 0) return {0, o.n};
@@ -485,7 +485,7 @@ class Kernel {
                                                       : kernels::KeysOf::kPartBehind;
   }
 
-  // f(i, position, n) for places [first + i, first + i + n) that hold positions from `position` on.
+  // Calls f(i, position, n) for places [first + i, first + i + n) that hold positions from `position` on.
   template <class F>
   static void each_run(const Zigzag& order, std::int64_t first, std::int64_t count, F f) {
     for (std::int64_t i = 0; i < count;) {

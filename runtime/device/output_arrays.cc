@@ -1,5 +1,7 @@
 #include "runtime/device/output_arrays.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -10,7 +12,7 @@
 namespace hyperrun {
 namespace {
 
-// Of each part the lengths of its name and of its bytes, then both.
+// Format: for each part the lengths of its name and of its bytes, then both.
 using Length = std::uint64_t;
 
 void append(std::string& to, Length n) { to.append(reinterpret_cast<const char*>(&n), sizeof n); }
@@ -31,7 +33,7 @@ Length take_length(std::string_view& bytes) {
   return n;
 }
 
-// As copy_part and owners know a tensor.
+// The output as the StateTensor that copy_part and owners expect.
 StateTensor as_state(const Output& output) {
   StateTensor t;
   t.name = output.name;
@@ -47,7 +49,7 @@ const Output* find(const Program& program, std::string_view name) {
   return found == program.outputs.end() ? nullptr : &*found;
 }
 
-// The first that has it.
+// The first role with this output.
 std::size_t role_with(const Plan& plan, std::size_t program, std::string_view name) {
   for (std::size_t r = 0; r < plan.roles.size(); ++r)
     if (find(plan.roles[r].programs[program], name) != nullptr) return r;
@@ -55,7 +57,7 @@ std::size_t role_with(const Plan& plan, std::size_t program, std::string_view na
   return 0;
 }
 
-// From the order of a ring's zigzag along dimension `d` to the natural one, or back.
+// Reorders dimension `d` from a ring's zigzag to the natural order, or back.
 std::vector<std::byte> reordered(const std::vector<std::byte>& array, const Output& output, std::size_t d,
                                  bool to_natural) {
   const std::int64_t length = output.shape[d];
@@ -73,7 +75,7 @@ std::vector<std::byte> reordered(const std::vector<std::byte>& array, const Outp
 
 }  // namespace
 
-bool tells(const Output& output, const Plan& plan, int device) {
+bool reports(const Output& output, const Plan& plan, int device) {
   const std::vector<int> first = owners(as_state(output), plan, plan.role_of(device));
   return std::ranges::find(first, device) != first.end();
 }
@@ -81,7 +83,7 @@ bool tells(const Output& output, const Plan& plan, int device) {
 std::string to_bytes(std::span<const OutputPart> parts) {
   std::string bytes;
   for (const OutputPart& part : parts) {
-    if (!part.told) continue;
+    if (!part.reported) continue;
     append(bytes, part.name.size());
     append(bytes, part.bytes.size());
     bytes += part.name;
@@ -113,11 +115,11 @@ std::vector<std::byte> whole_output(const Plan& plan, std::size_t program, std::
   for (const std::int64_t size : output.shape) n *= size;
   std::vector<std::byte> whole(static_cast<std::size_t>(n));
   for (const int device : owners(tensor, plan, role)) {
-    const auto& told = parts[static_cast<std::size_t>(device)];
-    const auto part = std::ranges::find(told, name, &OutputPart::name);
-    if (part == told.end() || std::ssize(part->bytes) != tensor.bytes.value)
-      throw Error(Code::kControl, "device " + std::to_string(device) + " has not told its part of " +
-                                      output.name + ", " + std::to_string(tensor.bytes.value) + " bytes");
+    const auto& reported = parts[static_cast<std::size_t>(device)];
+    const auto part = std::ranges::find(reported, name, &OutputPart::name);
+    if (part == reported.end() || std::ssize(part->bytes) != tensor.bytes.value)
+      throw Error(Code::kControl, fmt::format("device {} has not told its part of {}, {} bytes", device,
+                                              output.name, tensor.bytes.value));
     std::vector<std::byte> bytes = part->bytes;
     copy_part(tensor, plan.mesh, device, 0, std::ssize(bytes), whole.data(), bytes.data(),
               PartCopy::kIntoWhole);

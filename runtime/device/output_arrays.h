@@ -1,5 +1,5 @@
-// Outputs of an invocation that are arrays (drawn tokens, log probabilities). They stay as they
-// lie: each device has its part, one of those that hold the same sends it, and who has asked puts the parts
+// Outputs of an invocation that are arrays (drawn tokens, log probabilities). They stay distributed. Each
+// device has its part. One of the devices with equal parts reports it, and the caller puts the parts
 // together.
 #pragma once
 
@@ -14,30 +14,30 @@
 
 namespace hyperrun {
 
-// What a device has of such an output.
+// A device's part of such an output.
 struct OutputPart {
   std::string name;
   std::vector<std::byte> bytes;
-  bool told = true;  // by this device: it is the first of those that hold the same
+  bool reported = true;  // true if this device reports it: it is the first of those with the same part
   bool operator==(const OutputPart&) const = default;
 };
 
-// Whether the output is told by `device`, whose coordinates then are 0 but on the axes that split the output
-// or, of a pipeline, say its role.
-bool tells(const Output& output, const Plan& plan, int device);
+// True if `device` reports the output. Its coordinates are then 0 except on the axes that split the output
+// and, in a pipeline, the axis of its role.
+bool reports(const Output& output, const Plan& plan, int device);
 
-// Those parts that are told, as a result carries them.
+// The reported parts as bytes, as a result carries them.
 std::string to_bytes(std::span<const OutputPart> parts);
-// Throws kControl when the bytes are none.
+// Reads such bytes; throws kControl if they are malformed.
 std::vector<OutputPart> output_parts_from_bytes(std::string_view bytes);
 
-// The array that all devices together have left in an output of program `program`, row-major, all dimensions
-// in their natural order. `parts`: by device, what each tells. Throws kControl when one is missing or has
-// another size than planned.
+// Puts together the whole array of an output of program `program`, row-major, with all dimensions in their
+// natural order. `parts` are the reported parts by device. Throws kControl if one is missing or has another
+// size than planned.
 std::vector<std::byte> whole_output(const Plan& plan, std::size_t program, std::string_view name,
                                     std::span<const std::vector<OutputPart>> parts);
 
-// The same as numbers, of as many bytes as the output's type has.
+// The whole array as numbers of the output's type.
 template <class T>
 std::vector<T> whole_output_as(const Plan& plan, std::size_t program, std::string_view name,
                                std::span<const std::vector<OutputPart>> parts) {
@@ -47,7 +47,7 @@ std::vector<T> whole_output_as(const Plan& plan, std::size_t program, std::strin
   return values;
 }
 
-// The reverse: by device, the parts of such an array that it tells.
+// The reverse of whole_output: the reported parts of an array, by device.
 std::vector<std::vector<OutputPart>> split_output(const Plan& plan, std::size_t program,
                                                   std::string_view name, std::span<const std::byte> whole);
 

@@ -37,7 +37,7 @@ Group& PlanWorld::make_group_of_all(int key) const { return make_group(key, numb
 
 std::vector<AxisList> axes_of_collectives(const Plan& plan) {
   std::vector<AxisList> list;
-  for (const Role& role : plan.roles)  // of all: the devices of different roles number their groups alike
+  for (const Role& role : plan.roles)  // all roles: devices of different roles number their groups alike
     for (const Program& program : role.programs)
       for (const Instr& instr : program.instrs)
         if (const auto* c = std::get_if<instr::Collective>(&instr.op); c != nullptr)

@@ -37,8 +37,9 @@ bool conflict(const std::vector<Range>& a, const std::vector<Range>& b) {
   return false;
 }
 
-// Events order the streams against each other; within the comm stream order is implied. A device that
-// has several collectives under way needs to know which of them touch the same memory.
+// Finds the collectives that must not overtake each other. Events order the streams against each other;
+// within the comm stream order is implied. A device with several collectives under way must know which of
+// them touch the same memory.
 void find_overtaking(const Program& program, PreparedProgram& out) {
   std::array<std::vector<std::pair<std::int32_t, std::vector<Range>>>, kStreams> earlier;
   for (PreparedInstr& p : out.instrs) {
@@ -56,7 +57,7 @@ void move_to_block(const std::vector<Operand>& operands, std::int64_t block, std
     if (operands[i].tile.blocks > 0) at[i] += begin_of(operands[i], block).value;
 }
 
-// Nothing to compute for a tile without rows.
+// Null for a tile without rows, which has nothing to compute.
 std::shared_ptr<const PreparedBlocks> blocks_of(const Instr& instr, const Addresses& at) {
   const std::int64_t blocks = hyperrun::blocks_of(instr);
   auto prepared = std::make_shared<PreparedBlocks>();
@@ -73,12 +74,12 @@ std::shared_ptr<const PreparedBlocks> blocks_of(const Instr& instr, const Addres
   return prepared;
 }
 
-// A collective takes the rows of its blocks where they lie.
+// Sets the runs of a collective, which reads the rows of its blocks in place.
 void set_runs(const Instr& instr, CollectiveArgs& args) {
   const Operand &in = instr.in[0], &out = instr.out[0];
   args.in += begin_of(in, 0).value;
   args.out += begin_of(out, 0).value;
-  if (args.kind == Collective::kAllReduce) return;                   // of one block
+  if (args.kind == Collective::kAllReduce) return;                   // it is of one block
   const Operand& own = in.tile.blocks < out.tile.blocks ? in : out;  // the part of one member
   const bool exchanges = args.kind == Collective::kAllToAll;
   args.runs = own.tile.blocks / (exchanges ? args.all_to_all.a : args.outer);

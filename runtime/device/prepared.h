@@ -1,5 +1,5 @@
-// A Program made ready for one device: every address, group and statistic is resolved when it is loaded,
-// so that a step only follows pointers.
+// A Program prepared for one device. Every address, group and statistic is resolved when it is loaded, so
+// that a step only follows pointers.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace hyperrun {
 
-// The groups along each list of mesh axes that any Program of the job uses. Made once, in one order on
+// The groups along each list of mesh axes that a Program of the job uses. They are made once, in one order on
 // all devices.
 class Groups {
  public:
@@ -27,33 +27,33 @@ class Groups {
   std::map<AxisList, Group*> groups_;
 };
 
-// Rows that lie in blocks are computed block by block.
+// An instruction on rows that lie in blocks, which is computed block by block.
 struct PreparedBlocks {
-  Instr first, other;  // the instruction of one block; of another one than the first, sums are added to
+  Instr first, other;  // instruction of the first block, and of the others, which add to the sums
   std::vector<Addresses> at;
 };
 
 struct PreparedInstr {
   const Instr* instr = nullptr;
   Addresses at;
-  std::shared_ptr<const PreparedBlocks> blocks;  // of one that computes a tile of blocks of rows
+  std::shared_ptr<const PreparedBlocks> blocks;  // for an instruction on a tile of blocks of rows
   Group* group = nullptr;                        // of a collective
   CollectiveArgs args;
   std::int32_t after_comm =
-      0;  // of a collective: the last earlier one of its stream that it may not overtake
-  // Of an all-to-all-v: room for what goes to and comes from each, and where it begins.
+      0;  // for a collective: the last earlier one of its stream that it may not overtake
+  // For an all-to-all-v: room for the counts to and from each member, and for their starts.
   std::vector<std::int64_t> counts;
-  RemoteMemory* peers = nullptr;  // of a fetch from another host: HBM of the ranks there
-  Backing* beyond = nullptr;      // of a transfer: where its bytes lie beyond HBM,
-  Bytes offset{};                 // and at which offset there
-  std::size_t traffic = 0;        // of a collective or a transfer: index into PreparedProgram::traffic
+  RemoteMemory* peers = nullptr;  // for a fetch from another host: HBM of the ranks there
+  Backing* beyond = nullptr;      // for a transfer: the tier beyond HBM
+  Bytes offset{};                 // and the offset there
+  std::size_t traffic = 0;        // for a collective or a transfer: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {
   const Program* program = nullptr;
   std::vector<PreparedInstr> instrs;
   std::vector<TrafficKind> traffic;
-  std::array<std::vector<std::size_t>, kStreams> streams;  // its instructions, in order
+  std::array<std::vector<std::size_t>, kStreams> streams;  // instructions of each stream, in order
   bool has_messages = false;
 };
 

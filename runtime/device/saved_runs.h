@@ -1,4 +1,4 @@
-// A state tensor and the tensors of a checkpoint that have its elements (SavedAs).
+// A state tensor, and the tensors of a checkpoint that have its elements (SavedAs).
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace hyperrun {
 
-// Of the tensors in the checkpoint, one a slice.
+// Names of the checkpoint's tensors, one for each slice.
 std::vector<std::string> saved_names(const SavedAs& saved);
 
-// Bytes that follow one another both in the whole tensor and in the checkpoint's.
+// A run of bytes that are contiguous both in the whole tensor and in the checkpoint's.
 struct SavedRun {
-  std::size_t slice = 0;   // in which of the checkpoint's tensors,
-  std::int64_t there = 0;  // from which of its bytes on
-  std::size_t ours = 0;    // from which byte of the whole tensor on
+  std::size_t slice = 0;   // index of the checkpoint's tensor
+  std::int64_t there = 0;  // first byte in it
+  std::size_t ours = 0;    // first byte in the whole tensor
   std::int64_t bytes = 0;
 };
 
-// All of `t`, in the order of its own elements.
+// All runs of `t`, in the order of its own elements.
 std::vector<SavedRun> saved_runs(const StateTensor& t);
 
 }  // namespace hyperrun

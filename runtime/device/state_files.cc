@@ -23,8 +23,8 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kMoments = "optimizer.safetensors";
 constexpr const char* kTrainer = "trainer_state.json";
 
-// Where pieces may lie: above the state of the device, below its highest peak. All have pieces of one size,
-// which is of whole pages where there is room for one.
+// The room for pieces: above the state of the device, below its highest peak. All pieces have one size, which
+// is a multiple of the page size if there is room for one page.
 struct Staging {
   std::byte* data;
   std::int64_t bytes;
@@ -38,7 +38,7 @@ Bytes end_of_state(const Role& role) {
   return end;
 }
 
-// Where what is not state begins. Beside other plans their state lies between it and the role's own.
+// Begin of the arena's part above the state. The state of other plans lies between it and this role's.
 Bytes begin_of_rest(const Role& role) {
   std::optional<Bytes> first;
   for (const Program& p : role.programs)
@@ -59,7 +59,7 @@ Staging staging(const StateContext& c) {
 void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
   CollectiveArgs args;
   args.kind = kind;
-  args.dtype = DType::kI32;  // moved as words, never summed
+  args.dtype = DType::kI32;  // the bytes are moved as words, never summed
   args.in = args.out = data;
   args.inner = bytes / 4;
   args.peer = peer;
@@ -72,7 +72,8 @@ struct Held {
   std::size_t role;
 };
 
-// Of one class, in the order of the roles; `all`: also where a role has no more than an earlier one.
+// State tensors of one class, in the order of the roles. A tensor that several roles hold is listed once,
+// with `all` once for each role.
 std::vector<Held> held(const Plan& plan, TensorClass cls, bool all) {
   std::vector<Held> list;
   std::set<std::string_view> known;
@@ -82,7 +83,7 @@ std::vector<Held> held(const Plan& plan, TensorClass cls, bool all) {
   return list;
 }
 
-// Bytes of this device's part, where they lie in HBM or fetched to the staging.
+// Returns bytes of this device's part: in HBM, or fetched to the staging room.
 std::byte* fetch(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
                  const Staging& stage) {
   if (t.tier == Tier::kHbm) return c.memory.hbm.view(t.offset + Bytes(at), Bytes(n)).data();
@@ -90,7 +91,7 @@ std::byte* fetch(const StateContext& c, const StateTensor& t, std::int64_t at, s
   return stage.data;
 }
 
-// Where bytes of this device's part may be put, to be brought to their place by `settle`.
+// Returns room for bytes of this device's part; `settle` brings them to their place.
 std::byte* place(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
                  const Staging& stage) {
   return t.tier == Tier::kHbm ? c.memory.hbm.view(t.offset + Bytes(at), Bytes(n)).data() : stage.data;
@@ -102,7 +103,7 @@ void settle(const StateContext& c, const StateTensor& t, std::int64_t at, std::i
     c.memory.beyond(t.tier).write(t.offset + Bytes(at), {stage.data, static_cast<std::size_t>(n)});
 }
 
-// The tensor whole, on device 0; `whole` is empty on the others.
+// Gathers the whole tensor on device 0; `whole` is empty on the others.
 void gather(const StateContext& c, const Held& held, std::vector<std::byte>& whole) {
   const StateTensor& t = *held.tensor;
   const bool root = c.world.device() == 0;
@@ -146,7 +147,7 @@ std::int64_t whole_bytes(const StateTensor& t) {
 void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
   const std::vector<Held> tensors = held(c.plan, cls, false);
   std::vector<TensorInfo> infos;
-  std::map<std::string, std::size_t> number;  // in the file
+  std::map<std::string, std::size_t> number;  // index of the tensor in the file
   for (const auto& [t, role] : tensors)
     for (const std::string& name : saved_names(t->saved))
       if (number.emplace(name, infos.size()).second) infos.push_back({name, t->dtype, t->saved.shape});
@@ -164,7 +165,7 @@ void save_class(const StateContext& c, TensorClass cls, const std::filesystem::p
   if (writer) writer->commit();
 }
 
-// The tensors of the file that have `t`, a view each.
+// The file's tensors that have the elements of `t`, as views.
 std::vector<const TensorView*> views_of(const StateTensor& t, const SafetensorsReader& reader) {
   std::vector<const TensorView*> views;
   for (const std::string& saved : saved_names(t.saved)) {
@@ -188,7 +189,7 @@ float number_at(const std::byte* at, DType dtype) {
   return dtype == DType::kF16 ? f16_to_f32(narrow) : bf16_to_f32(narrow);
 }
 
-// A run of one tensor's elements. What the file has in another format is rounded, or widened.
+// Copies a run of one tensor's elements; other formats are rounded or widened.
 void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* whole) {
   const DType there = from.info.dtype;
   if (there == to) {
@@ -208,7 +209,7 @@ void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* 
   }
 }
 
-// Bits of a float's exponent, all of which are set where it is infinite or no number.
+// The bits of a float's exponent, all of which are set if it is infinite or no number.
 template <class Word>
 bool all_finite(std::span<const std::byte> data, Word exponent) {
   bool finite = true;
@@ -220,7 +221,8 @@ bool all_finite(std::span<const std::byte> data, Word exponent) {
   return finite;
 }
 
-// What is not finite stays so, and spreads: it is told here, where its name is known.
+// Throws if a value is not finite. Such values spread, so they are reported here, where the tensor's name is
+// known.
 void check_finite(const TensorView& view, const SafetensorsReader& reader) {
   const DType dtype = view.info.dtype;
   const bool finite = dtype == DType::kF32    ? all_finite<std::uint32_t>(view.data, 0x7f800000)
@@ -248,7 +250,7 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
   }
 }
 
-// Every device has to know which files there are before it takes part.
+// Tells every device which files exist, before it takes part.
 bool agree(const StateContext& c, bool of_root) {
   const Staging stage = staging(c);
   auto* word = reinterpret_cast<std::int32_t*>(stage.data);
@@ -262,7 +264,8 @@ bool agree(const StateContext& c, bool of_root) {
   return *word != 0;
 }
 
-// No weights: masks and frequencies that older versions of Hugging Face's models save as well.
+// True for tensors that are no weights: masks and frequencies that older versions of Hugging Face's models
+// save.
 bool is_constant(std::string_view name) {
   return std::ranges::any_of(std::array{".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"},
                              [&](const char* end) { return name.ends_with(end); });
@@ -279,7 +282,6 @@ void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& rea
           .at(reader.path().string() + ": " + name);
 }
 
-// That the plan has a place for: what only generates has none.
 }  // namespace
 
 void save_state(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,

@@ -1,11 +1,11 @@
-// A job's state to and from a checkpoint directory, independent of the layout that it is held in:
+// A job's state to and from a checkpoint directory, independent of the layout in memory:
 //
 //   model.safetensors      weights, whole, under Hugging Face's names
 //   optimizer.safetensors  moments, "NAME.adam_m" and "NAME.adam_v"
-//   trainer_state.json     the step that comes next, the seed
+//   trainer_state.json     the next step, the seed
 //
-// Device 0 reads and writes; parts travel between it and the others through the arena's space above the
-// state, in pieces. Collective over all devices. The directory appears whole or not at all.
+// Device 0 reads and writes. Parts travel in pieces between it and the others, through the arena's space
+// above the state. The operations are collective over all devices. The directory appears whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace hyperrun {
 
 struct TrainerState {
   std::int64_t next_step = 0;
-  std::optional<std::uint64_t> seed;  // none: a checkpoint of others
+  std::optional<std::uint64_t> seed;  // nullopt: another program's checkpoint
 };
 
 struct StateContext {
@@ -32,28 +32,29 @@ struct StateContext {
   Group& everyone;  // all devices of the plan, in order
 };
 
-// `extra`: further files of the directory, by name (config.json, tokenizer.json).
-// Throws kUnwritable on device 0.
+// Saves the state. `extra` are further files of the directory, by name (config.json, tokenizer.json). Throws
+// kUnwritable on device 0.
 void save_state(const StateContext& context, const std::filesystem::path& directory,
                 const TrainerState& trainer, const std::map<std::string, std::string>& extra);
 
-// Throws kMissingFile or kBadCheckpoint on device 0. Without optimizer.safetensors (a checkpoint of others)
-// the moments stay as they are.
+// Loads the state. Without optimizer.safetensors (another program's checkpoint) the moments stay as they are.
+// Throws kMissingFile or kBadCheckpoint on device 0.
 void load_state(const StateContext& context, const std::filesystem::path& directory);
 
-// The same of weights alone.
+// Loads the weights alone.
 void load_weights(const StateContext& context, const std::filesystem::path& directory);
 
-// kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape, and no other.
+// Throws kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape, and no
+// other.
 void check_state(const Plan& plan, const std::filesystem::path& directory);
 
-// The same of weights alone, which may be a checkpoint of others.
+// Checks the weights alone, which may be another program's checkpoint.
 void check_weights(const Plan& plan, const std::filesystem::path& directory);
 
-// Whether it has the moments of the plan's optimizer, all of them or none.
+// True if it has the moments of the plan's optimizer: all of them, or none.
 bool has_moments(const Plan& plan, const std::filesystem::path& directory);
 
-// trainer_state.json; step 0 when there is none (a checkpoint of others).
+// Reads trainer_state.json; step 0 if there is none (another program's checkpoint).
 TrainerState read_trainer_state(const std::filesystem::path& directory);
 
 }  // namespace hyperrun

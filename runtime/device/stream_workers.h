@@ -1,5 +1,5 @@
-// One thread a stream; one for all that communicate, which is called with kComm. run() gives all of them the
-// same function with their stream, and returns when all have finished.
+// Worker threads, one for each stream; the streams that communicate share one, which is called with kComm.
+// run() gives all of them the same function with their stream, and returns when all have finished.
 #pragma once
 
 #include <exception>
@@ -12,14 +12,14 @@ namespace hyperrun {
 
 class StreamWorkers {
  public:
-  // Called once by each thread before its first work.
+  // `prepare_thread` is called once by each thread before its first work.
   explicit StreamWorkers(std::function<void()> prepare_thread);
   ~StreamWorkers();
   StreamWorkers(const StreamWorkers&) = delete;
   StreamWorkers& operator=(const StreamWorkers&) = delete;
 
-  // Rethrows the first exception of any stream. `stop_others` is called after each; only then may the others
-  // learn of it: what they throw because of it is never the first.
+  // Rethrows the first exception of any stream. `stop_others` is called after each exception. The other
+  // streams must learn of it only there, so that their own exceptions are never the first.
   void run(const std::function<void(StreamKind)>& work, const std::function<void()>& stop_others);
 
  private:

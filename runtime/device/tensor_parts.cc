@@ -14,7 +14,8 @@ std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role
 void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
                std::byte* whole, std::byte* part, PartCopy direction) {
   const std::vector<std::int64_t> local = local_shape(t.shape, t.layout, mesh);
-  // Dimensions from `inner` on are held whole, so that one run spans them and the part of the one before.
+  // Dimensions from `inner` on are held whole, so that one run spans them and the part of the dimension
+  // before.
   std::size_t inner = t.shape.size();
   while (inner > 0 && local[inner - 1] == t.shape[inner - 1]) --inner;
   std::int64_t run = size_of(t.dtype);

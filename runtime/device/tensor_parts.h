@@ -1,4 +1,4 @@
-// The part of a tensor that a device holds, as bytes of the whole.
+// The part of a tensor that a device holds, as bytes of the whole tensor.
 #pragma once
 
 #include <cstddef>

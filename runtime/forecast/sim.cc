@@ -21,8 +21,8 @@
 #include "runtime/forecast/sim_reinforcement.h"
 #include "runtime/forecast/simulated_report.h"
 #include "runtime/forecast/step_tables.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/instruction_trace.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
@@ -171,7 +171,7 @@ int simulate_job(const SimArguments& arguments) {
     }
     print_tables(report, machine.name);
     std::fflush(stdout);
-    if (const std::optional<StepRange> known = range()) std::printf("%s", range_words(*known).c_str());
+    if (const std::optional<StepRange> known = range()) std::printf("%s", describe_range(*known).c_str());
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -13,7 +13,6 @@
 #include "runtime/forecast/range.h"
 #include "runtime/forecast/sim.h"
 #include "runtime/report/generation.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/job_reader.h"
@@ -67,8 +66,8 @@ void print_table(const std::array<PassReport, 2>& passes, const GenerationShape&
 
 std::string ranges_words(const std::array<PassReport, 2>& passes) {
   if (!passes.front().range) return "";
-  std::string text = evidence_words(*passes.front().range);
-  for (const PassReport& pass : passes) text += spread_words(*pass.range, "a pass of " + pass.name);
+  std::string text = describe_evidence(*passes.front().range);
+  for (const PassReport& pass : passes) text += describe_spread(*pass.range, "a pass of " + pass.name);
   return text;
 }
 

@@ -8,8 +8,8 @@
 #include "runtime/forecast/range.h"
 #include "runtime/forecast/sim_programs.h"
 #include "runtime/omni/simulate.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/omni.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/trace.h"
 #include "runtime/run/omni_inputs.h"
 
@@ -81,7 +81,7 @@ void write_trace(const std::string& file, const OmniPlan& plan, std::int64_t dev
                                      : plan.encoders[static_cast<std::size_t>(t.encoder)].program.name;
     for (const std::int32_t rank : span.ranks)
       trace.slice(
-          {rank, TraceStream::kProgram, program + " " + words(t), program, span.begin, span.end, {}, {}});
+          {rank, TraceStream::kProgram, program + " " + describe(t), program, span.begin, span.end, {}, {}});
   }
   trace.close();
 }
@@ -114,7 +114,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
     other.supernode = there;
     return simulate_steps(plan, task_times(plan, other), there.devices, job.media.order, steps).step();
   });
-  std::printf("%s", arguments.json ? to_json(f).c_str() : f.range ? range_words(*f.range).c_str() : "");
+  std::printf("%s", arguments.json ? to_json(f).c_str() : f.range ? describe_range(*f.range).c_str() : "");
 }
 
 }  // namespace

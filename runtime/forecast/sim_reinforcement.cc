@@ -18,7 +18,7 @@
 #include "runtime/forecast/range.h"
 #include "runtime/forecast/sim_programs.h"
 #include "runtime/inference/requests_io.h"
-#include "runtime/report/range_words.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/reinforcement.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/protocol.h"
@@ -55,7 +55,7 @@ Lengths lengths_of(const std::string& text, std::int64_t allowed) {
 }
 
 // Devices that compute nothing: a completion ends when it is as long as it was to be.
-class SimulatedWork : public control::VirtualWork {
+class SimulatedWork : public tasks::VirtualWork {
  public:
   SimulatedWork(const Job& job, const ProgramSessions& programs, Lengths lengths, const Tokenizer& tokenizer)
       : job_(job), programs_(programs), lengths_(lengths), end_(tokenizer.end_of_text()) {
@@ -64,21 +64,21 @@ class SimulatedWork : public control::VirtualWork {
   }
 
   // Checkpoints are not simulated.
-  Nanos lasts(const control::Invocation& invocation) override {
+  Nanos lasts(const tasks::Invocation& invocation) override {
     if (place_of(invocation) >= plan_of(invocation).roles.front().programs.size()) return {};
     const auto [known, fresh] = lasts_.try_emplace(invocation.program);
     if (fresh) known->second = makespan(plan_of(invocation), name_of(invocation), job_.supernode);
     return known->second;
   }
 
-  std::vector<control::InvocationDone> done(const control::Invocation& invocation, Nanos begin,
-                                            Nanos end) override {
+  std::vector<tasks::InvocationDone> done(const tasks::Invocation& invocation, Nanos begin,
+                                          Nanos end) override {
     const std::size_t session = session_of(invocation);
     InvocationStats stats;
     stats.begin = begin.value, stats.end = end.value;
-    const control::InvocationDone one{
+    const tasks::InvocationDone one{
         invocation.id, {{"loss", 0}, {"grad_norm", 0}, {"kl", 0}, {"clipped", 0}}, to_bytes(stats, 0, false)};
-    std::vector<control::InvocationDone> results(programs_.groups[session].size(), one);
+    std::vector<tasks::InvocationDone> results(programs_.groups[session].size(), one);
     if (session == programs_.generates) tell(invocation, "token", drawn(invocation), results);
     if (session == programs_.generates || session == programs_.scores)
       tell(invocation, "logp", zeros(invocation, "logp"), results);
@@ -88,25 +88,25 @@ class SimulatedWork : public control::VirtualWork {
   // Programs that have run, in their order, and how long each lasts.
   const std::map<std::int32_t, Nanos>& durations() const { return lasts_; }
   std::string words(std::int32_t program) const {
-    const control::Invocation of{.program = program};
+    const tasks::Invocation of{.program = program};
     return programs_.sessions[session_of(of)].name + " " + std::string(name_of(of));
   }
 
  private:
-  static std::size_t session_of(const control::Invocation& invocation) {
+  static std::size_t session_of(const tasks::Invocation& invocation) {
     return static_cast<std::size_t>(invocation.program / kProgramsOfASession);
   }
-  static std::size_t place_of(const control::Invocation& invocation) {
+  static std::size_t place_of(const tasks::Invocation& invocation) {
     return static_cast<std::size_t>(invocation.program % kProgramsOfASession);
   }
-  const Plan& plan_of(const control::Invocation& invocation) const {
+  const Plan& plan_of(const tasks::Invocation& invocation) const {
     return programs_.sessions[session_of(invocation)].plan;
   }
-  std::string_view name_of(const control::Invocation& invocation) const {
+  std::string_view name_of(const tasks::Invocation& invocation) const {
     return plan_of(invocation).roles.front().programs[place_of(invocation)].name;
   }
 
-  std::vector<std::int32_t> drawn(const control::Invocation& invocation) {
+  std::vector<std::int32_t> drawn(const tasks::Invocation& invocation) {
     const Requests requests = requests_from_bytes(invocation.data);
     std::vector<std::int32_t> tokens;
     for (std::size_t row = 0; row < requests.rows.size(); row += static_cast<std::size_t>(requests.width))
@@ -127,7 +127,7 @@ class SimulatedWork : public control::VirtualWork {
     return ++grown == length ? end_ : other_;
   }
 
-  std::vector<float> zeros(const control::Invocation& invocation, std::string_view name) const {
+  std::vector<float> zeros(const tasks::Invocation& invocation, std::string_view name) const {
     std::int64_t n = 0;
     for (const Role& role : plan_of(invocation).roles)
       for (const Output& o : role.programs[place_of(invocation)].outputs)
@@ -137,8 +137,8 @@ class SimulatedWork : public control::VirtualWork {
   }
 
   template <class T>
-  void tell(const control::Invocation& invocation, const char* name, const std::vector<T>& values,
-            std::vector<control::InvocationDone>& results) const {
+  void tell(const tasks::Invocation& invocation, const char* name, const std::vector<T>& values,
+            std::vector<tasks::InvocationDone>& results) const {
     const auto parts =
         split_output(plan_of(invocation), place_of(invocation), name, std::as_bytes(std::span(values)));
     for (std::size_t d = 0; d < results.size(); ++d) results[d].data += to_bytes(parts[d]);
@@ -165,7 +165,7 @@ struct Simulated {
 
 Simulated simulated(const Job& job, const ProgramSessions& programs, const ReinforcementInputs& inputs,
                     Lengths lengths, const std::string& trace) {
-  control::VirtualDevices devices(job.supernode.devices);
+  tasks::VirtualDevices devices(job.supernode.devices);
   ReinforcementReport report;
   report.job = job.name;
   report.parameters = parameters(programs.sessions[programs.trains].plan);
@@ -175,7 +175,7 @@ Simulated simulated(const Job& job, const ProgramSessions& programs, const Reinf
                                  {.trace = trace, .quiet = true, .now = [&] { return devices.now(); }});
   ReinforcementDriver driver(job, programs, inputs.tasks, inputs.tokenizer, recorder);
   SimulatedWork work(job, programs, lengths, inputs.tokenizer);
-  control::drive(driver, devices, work, control::kWindow);
+  tasks::drive(driver, devices, work, tasks::kWindow);
   recorder.finish();
   Simulated done{recorder.report(), recorder.text(), {}};
   for (const auto& [program, lasts] : work.durations())
@@ -215,7 +215,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   if (arguments.json)
     std::printf("%s", to_json(known.report).c_str());
   else if (known.report.range)
-    std::printf("%s", range_words(*known.report.range).c_str());
+    std::printf("%s", describe_range(*known.report.range).c_str());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "runtime/omni/examples.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -8,10 +10,10 @@
 
 namespace hyperrun {
 
-// A sequence as it grows.
+// A sequence that is being filled.
 struct OmniSplit::Example {
-  std::size_t sequence = 0;  // of the micro-batch
-  std::int64_t at = 0;       // the next position
+  std::size_t sequence = 0;  // index in the micro-batch
+  std::int64_t at = 0;       // next free position
 };
 
 namespace {
@@ -20,7 +22,7 @@ std::int64_t divided(std::int64_t n, std::int64_t by) { return (n + by - 1) / by
 
 bool is_image(const EncoderSpec& e) { return e.input == kImage; }
 
-// Sequences of nothing.
+// A micro-batch of empty sequences.
 OmniMicroBatch empty_batch(std::int64_t sequences, std::int64_t tokens, std::size_t encoders,
                            std::int32_t filling) {
   OmniMicroBatch batch;
@@ -34,7 +36,7 @@ OmniMicroBatch empty_batch(std::int64_t sequences, std::int64_t tokens, std::siz
   return batch;
 }
 
-// Each token that is counted weighs alike, all together 1.
+// Gives equal weights to all counted tokens; the weights add up to 1.
 void weigh(std::vector<OmniMicroBatch>& batches) {
   std::int64_t counted = 0;
   for (const OmniMicroBatch& b : batches)
@@ -71,7 +73,7 @@ bool OmniSplit::has(std::size_t encoder, std::size_t sample) const {
   return !(is_image(encoders_[encoder]) ? s.image : s.audio).path.empty();
 }
 
-// A sound's last vector is filled up with silence.
+// The last vector of a sound is padded with silence.
 std::int64_t OmniSplit::vectors_of(std::size_t encoder, std::size_t sample) const {
   if (!has(encoder, sample)) return 0;
   const MediaUnits& units = units_[encoder][sample];
@@ -93,7 +95,7 @@ const std::string& OmniSplit::label(std::size_t encoder, std::size_t sample) con
   return encoders_[encoder].learns == "category" ? s.category : s.text;
 }
 
-// What the first encoder that reads the sample learns of it; its text, where none does.
+// The label of the first encoder that reads the sample; the sample's text if none does.
 std::vector<std::int32_t> OmniSplit::text_of(std::size_t sample) const {
   for (std::size_t e = 0; e < encoders_.size(); ++e)
     if (has(e, sample)) return tokenizer_.encode(label(e, sample));
@@ -103,7 +105,7 @@ std::vector<std::int32_t> OmniSplit::text_of(std::size_t sample) const {
 std::int64_t OmniSplit::positions(std::size_t sample) const {
   std::int64_t n = std::ssize(texts_[sample]);
   for (std::size_t e = 0; e < encoders_.size(); ++e) n += vectors_of(e, sample);
-  return n + 1;  // the end of the text
+  return n + 1;  // one more for the end of the text
 }
 
 void OmniSplit::check() const {
@@ -111,23 +113,21 @@ void OmniSplit::check() const {
     const std::string place = (manifest_.folder / manifest_.samples[s].image.path).string();
     for (std::size_t e = 0; e < encoders_.size(); ++e)
       if (is_image(encoders_[e]) && has(e, s) && units_[e][s].patches != encoders_[e].tokens)
-        throw Error(Code::kBadValue, "the picture has " + std::to_string(units_[e][s].patches) +
-                                         " patches, and the encoder takes " +
-                                         std::to_string(encoders_[e].tokens))
+        throw Error(Code::kBadValue, fmt::format("the picture has {} patches, and the encoder takes {}",
+                                                 units_[e][s].patches, encoders_[e].tokens))
             .at(place)
             .legal("pictures of one size, with \"tokens\" patches of \"patch\" pixels along each side")
             .fix("correct tokens or patch of the encoder");
     if (positions(s) > job_.model.sequence)
-      throw Error(Code::kBadValue, "the sample " + manifest_.samples[s].id + " takes " +
-                                       std::to_string(positions(s)) + " positions, a sequence has " +
-                                       std::to_string(job_.model.sequence))
+      throw Error(Code::kBadValue, fmt::format("the sample {} takes {} positions, a sequence has {}",
+                                               manifest_.samples[s].id, positions(s), job_.model.sequence))
           .at("model.sequence")
           .legal("at least " + std::to_string(positions(s)))
           .fix("make the sequence longer, or vectors of more frames or pixels");
   }
 }
 
-// Features of the sample, then the text: a token is to be told by the position before it.
+// Appends the sample's features, then its text. Each token is predicted at the position before it.
 void OmniSplit::append(Example& to, OmniMicroBatch& batch, std::size_t sample,
                        const std::vector<std::int32_t>& text,
                        const std::vector<std::int64_t>& first_item) const {
@@ -144,7 +144,7 @@ void OmniSplit::append(Example& to, OmniMicroBatch& batch, std::size_t sample,
     batch.samples.ids[row + static_cast<std::size_t>(to.at++)] = token;
   }
   set(to.at - 1, tokenizer_.end_of_text());
-  ++to.at;  // stands for the end of the text
+  ++to.at;  // this position stands for the end of the text
 }
 
 std::vector<OmniMicroBatch> OmniSplit::step(std::int64_t step) const {
@@ -195,7 +195,7 @@ std::vector<std::string> OmniSplit::labels(std::size_t encoder) const {
   return {all.begin(), all.end()};
 }
 
-// So many of those that the encoder reads, evenly from all: a manifest has what is alike together.
+// Chooses samples that the encoder reads, evenly from all: similar samples are neighbours in a manifest.
 std::vector<std::size_t> OmniSplit::spread(std::size_t encoder, std::size_t most) const {
   std::vector<std::size_t> all, some;
   for (std::size_t s = 0; s < size(); ++s)
@@ -205,7 +205,7 @@ std::vector<std::size_t> OmniSplit::spread(std::size_t encoder, std::size_t most
   return some;
 }
 
-// Sequences of one sample share its items, where they are in one micro-batch.
+// Sequences of one sample in one micro-batch share its items.
 std::vector<OmniQuestion> OmniSplit::questions(std::size_t encoder, std::span<const std::string> labels,
                                                std::size_t most) const {
   const std::int64_t each = job_.training.batch / job_.training.micro_batches;

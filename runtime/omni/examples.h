@@ -1,5 +1,6 @@
-// What a step of a job with encoders learns from (docs/omni.md): for each micro-batch of the text model
-// tokens, and where features stand between them; for each encoder the items that it reads for that.
+// The training examples of a job with encoders (docs/omni.md). For each micro-batch of the text model:
+// tokens, and the positions of features between them. For each encoder: the items that it reads for that
+// micro-batch.
 //
 //   an example   | picture: 16 features | "bird" end | sound: 11 features | "one" end | nothing ...
 //   is to say                          b i r d end                      o n e end
@@ -21,53 +22,53 @@
 
 namespace hyperrun {
 
-// A picture, or a stretch of a sound: what an encoder takes at once.
+// An item is an encoder's input: a picture, or a stretch of a sound.
 struct OmniItem {
-  std::int32_t sample = 0;  // of the split
-  std::int32_t part = 0;    // of its sound
+  std::int32_t sample = 0;  // number of the sample in the split
+  std::int32_t part = 0;    // number of the stretch in its sound
   bool operator==(const OmniItem&) const = default;
 };
 
 struct OmniMicroBatch {
-  Samples samples;                           // features: rows of the items below
+  Samples samples;                           // its features are rows of the items below
   std::vector<std::vector<OmniItem>> items;  // by encoder
 };
 
-// Samples held back, each with all the texts that it could have: of sequence s `sample[s]` says whose it is,
-// and `label[s]` which text.
+// Held-back samples, each with all texts that it could have. Sequence s is of sample `sample[s]` with text
+// `label[s]`.
 struct OmniQuestion {
   OmniMicroBatch batch;
   std::vector<std::int32_t> sample, label;
 };
 
-// One part of a manifest, as encoders and text model see it.
+// One split of a manifest, as the encoders and the text model see it.
 class OmniSplit {
  public:
-  // `encoders` of the job, in its order. Throws kBadValue for a picture that has not as many patches as its
-  // encoder takes, or for a sample that is longer than a sequence.
+  // `encoders` are the job's, in its order. Throws kBadValue for a picture with another number of patches
+  // than its encoder takes, or for a sample that is longer than a sequence.
   OmniSplit(const Job& job, std::vector<EncoderSpec> encoders, MediaManifest manifest,
             const Tokenizer& tokenizer);
 
   std::size_t size() const { return manifest_.samples.size(); }
-  // Of a sample: items for the encoder, by the files' heads.
+  // Number of the sample's items for the encoder, read from the files' headers.
   std::int64_t items(std::size_t encoder, std::size_t sample) const;
-  // Of any micro-batch of the job, at most.
+  // The most items of any micro-batch of the job.
   std::int64_t most_items(std::size_t encoder) const;
 
-  // The micro-batches of a step: a function of the job's seed and the step alone.
+  // The micro-batches of a step. They depend on the job's seed and the step alone.
   std::vector<OmniMicroBatch> step(std::int64_t step) const;
-  // What encoders have to do for that: items, by micro-batch and encoder. Nothing is decoded.
+  // Numbers of items in these, by micro-batch and encoder. Nothing is decoded.
   std::vector<std::vector<std::int64_t>> loads(std::int64_t step) const;
 
-  // `most` of the encoder's samples, evenly from all, with every one of `labels`, in micro-batches of the
-  // job's size.
+  // Questions about `most` of the encoder's samples, evenly chosen, each with every one of `labels`, in
+  // micro-batches of the job's size.
   std::vector<OmniQuestion> questions(std::size_t encoder, std::span<const std::string> labels,
                                       std::size_t most) const;
-  // The different texts behind the encoder's samples, in order.
+  // The different texts of the encoder's samples, in order.
   std::vector<std::string> labels(std::size_t encoder) const;
   const std::string& label(std::size_t encoder, std::size_t sample) const;
 
-  // What an encoder reads of these, `room` items of which the last may be empty. Files are read once.
+  // The encoder's input for `room` items, of which the last may be empty. Files are read once.
   InputVectors vectors(std::size_t encoder, std::span<const OmniItem> items) const;
 
  private:
@@ -79,7 +80,7 @@ class OmniSplit {
   void check() const;
   void append(Example& to, OmniMicroBatch& batch, std::size_t sample, const std::vector<std::int32_t>& text,
               const std::vector<std::int64_t>& first_item) const;
-  std::int64_t positions(std::size_t sample) const;  // that features and text take
+  std::int64_t positions(std::size_t sample) const;  // positions of its features and text
   std::vector<std::int32_t> text_of(std::size_t sample) const;
   const Media& media(std::size_t encoder, std::size_t sample) const;
 
@@ -90,7 +91,8 @@ class OmniSplit {
   std::vector<std::vector<MediaUnits>> units_;    // by encoder, by sample
   std::vector<std::vector<std::int32_t>> texts_;  // by sample: tokens of its text
   std::unique_ptr<MediaSampler> sampler_;
-  mutable std::map<std::pair<std::size_t, std::size_t>, Media> media_;  // by encoder and sample, as they come
+  mutable std::map<std::pair<std::size_t, std::size_t>, Media>
+      media_;  // by encoder and sample, filled on demand
 };
 
 }  // namespace hyperrun

@@ -17,7 +17,7 @@ std::size_t index(OmniKind kind) { return static_cast<std::size_t>(kind); }
 Nanos OmniTimes::of(const OmniTask& task) const {
   const std::vector<Nanos>& list = of_kind[index(task.kind)];
   const bool by_encoder = task.encoder >= 0;
-  // What ends a step is of an encoder or of a stage: encoders come first.
+  // A task that ends a step belongs to an encoder or a stage; encoders come first.
   const std::int32_t at = by_encoder ? task.encoder : task.stage;
   if (ends_step(task.kind) && !by_encoder)
     return list[of_kind[index(OmniKind::kEncode)].size() + static_cast<std::size_t>(at)];
@@ -41,7 +41,7 @@ OmniTimes task_times(const OmniPlan& plan, const Job& job) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Plan& own = plan.stages[s].plan;
     const bool last = s + 1 == plan.stages.size();
-    // One a stage in each list; what a stage does not do is never asked for.
+    // Each list has one entry a stage; an entry that does not apply is never read.
     out.of_kind[index(OmniKind::kForward)].push_back(last ? Nanos(0)
                                                           : makespan(own, "forward", job.supernode));
     out.of_kind[index(OmniKind::kScore)].push_back(last ? makespan(own, "score", job.supernode) : Nanos(0));
@@ -61,7 +61,7 @@ OmniRanks ranks_of(const OmniPlan& plan) {
   const auto add = [&](const std::vector<int>& ranks) {
     const std::vector<std::int32_t> list(ranks.begin(), ranks.end());
     out.ranks.push_back(list);
-    return static_cast<control::GroupId>(out.ranks.size());
+    return static_cast<tasks::GroupId>(out.ranks.size());
   };
   for (const OmniPlan::Encoder& e : plan.encoders) {
     OmniGroups::Encoder groups;
@@ -87,12 +87,11 @@ bool clips(const OmniPlan& plan) {
   return std::ranges::find(programs, "norm", &Program::name) != programs.end();
 }
 
-// Nothing goes ahead of its inputs: what is fetched may lie on devices that are not done with it when those
-// are that fetch. In the dynamic order a device has one task at a time, so it takes what is most urgent when
-// it is done with it.
-control::TaskScheduler::Options scheduling_of(std::string_view order) {
-  if (order == kStaticOrder) return {.scheduling = control::Scheduling::kStatic, .window = 4, .ahead = false};
-  return {.scheduling = control::Scheduling::kDynamic, .window = 1, .ahead = false};
+// No task goes ahead of its inputs: fetched data may lie on devices that finish later than the fetching ones.
+// In the dynamic order a device has one task at a time, so it takes the most urgent one when it is free.
+tasks::TaskScheduler::Options scheduling_of(std::string_view order) {
+  if (order == kStaticOrder) return {.scheduling = tasks::Scheduling::kStatic, .window = 4, .ahead = false};
+  return {.scheduling = tasks::Scheduling::kDynamic, .window = 1, .ahead = false};
 }
 
 double OmniSimulation::bubble() const {
@@ -109,11 +108,11 @@ double OmniSimulation::bubble() const {
 OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std::int32_t devices,
                               std::string_view order, const std::vector<OmniPasses>& steps) {
   const OmniRanks ranks = ranks_of(plan);
-  control::DeviceGroups groups(devices);
+  tasks::DeviceGroups groups(devices);
   for (const std::vector<std::int32_t>& list : ranks.ranks) groups.add(list);
-  control::TaskScheduler scheduler(std::move(groups), scheduling_of(order));
+  tasks::TaskScheduler scheduler(std::move(groups), scheduling_of(order));
   OmniTasks tasks(scheduler, ranks.groups, order_of(plan), clips(plan));
-  control::VirtualDevices machine(devices);
+  tasks::VirtualDevices machine(devices);
   OmniSimulation out;
   out.ends.resize(steps.size());
   const auto submit = [&](std::size_t step) {
@@ -126,12 +125,12 @@ OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std:
   std::vector<std::int64_t> updates(steps.size());
   const auto programs = static_cast<std::int64_t>(plan.encoders.size() + plan.stages.size());
   for (;;) {
-    while (const std::optional<control::Issue> issue = scheduler.next()) {
+    while (const std::optional<tasks::Issue> issue = scheduler.next()) {
       tasks.issued(issue->task, issue->group);
       machine.give(issue->task, scheduler.groups().ranks(issue->group), times.of(tasks[issue->task]));
     }
     if (machine.idle()) break;
-    control::VirtualDevices::Done done = machine.advance();
+    tasks::VirtualDevices::Done done = machine.advance();
     const OmniTask task = tasks.done(done.id);
     const auto step = static_cast<std::size_t>(task.step);
     out.ends[step] = std::max(out.ends[step], done.end);

@@ -1,5 +1,5 @@
-// Steps of a job with encoders on the simulated machine, by the tasks and the scheduler that serve a run: how
-// long each of its Programs lasts says the simulator (runtime/sim), what waits for what the scheduler.
+// The simulation of steps of a job with encoders. It uses the same tasks and scheduler as a run. The
+// simulator (runtime/sim) gives the duration of each Program, the scheduler the waits.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace hyperrun {
 
-// How long tasks last: by kind, then encoder (what is fetched of it, and what it does) or stage.
+// Durations of tasks: by kind, then by encoder (for its passes and fetches) or stage.
 struct OmniTimes {
   std::array<std::vector<Nanos>, kOmniKinds> of_kind;
 
@@ -19,21 +19,22 @@ struct OmniTimes {
 };
 OmniTimes task_times(const OmniPlan& plan, const Job& job);
 
-// Of the ranks, the groups that run the plan's tasks: their number in the list, from 1 on, as a scheduler
-// counts them.
+// The groups of ranks that run the plan's tasks. A scheduler numbers them by their place in the list, from 1
+// on.
 struct OmniRanks {
   OmniGroups groups;
   std::vector<std::vector<std::int32_t>> ranks;
 };
 OmniRanks ranks_of(const OmniPlan& plan);
 
-// How a step's tasks are put in order where it is settled before: encoders that share devices with the last
-// stage do all at once, as it stands idle then; others are a stage of the pipeline, or a part of its first.
+// The order in which a step's tasks are submitted, for the static scheduler. Encoders that share devices with
+// the last stage do everything at once, since that stage is idle then. Others are a stage of the pipeline, or
+// a part of its first.
 OmniTasks::Order order_of(const OmniPlan& plan);
-bool clips(const OmniPlan& plan);                                       // its programs have norms
-control::TaskScheduler::Options scheduling_of(std::string_view order);  // MediaSpec::order
+bool clips(const OmniPlan& plan);                                     // true if its programs have norms
+tasks::TaskScheduler::Options scheduling_of(std::string_view order);  // MediaSpec::order
 
-// A task as it ran.
+// A task with its times.
 struct OmniSpan {
   OmniTask task;
   std::vector<std::int32_t> ranks;
@@ -41,17 +42,17 @@ struct OmniSpan {
 };
 
 struct OmniSimulation {
-  std::vector<Nanos> ends;  // of each step: when its last task ended
-  std::vector<Nanos> busy;  // by rank: in a task that computes, or fetches
+  std::vector<Nanos> ends;  // by step: end of its last task
+  std::vector<Nanos> busy;  // by rank: time in tasks that compute or fetch
   std::vector<OmniSpan> spans;
 
   Nanos makespan() const { return ends.back(); }
   Nanos step() const { return makespan() / static_cast<std::int64_t>(ends.size()); }
-  // Share of the devices' time in which they do nothing, devices without a program left out.
+  // Idle share of the devices' time, without devices that have no program.
   double bubble() const;
 };
 
-// Steps one after the other, without a pause.
+// Simulates steps one after the other, without a pause.
 OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std::int32_t devices,
                               std::string_view order, const std::vector<OmniPasses>& steps);
 

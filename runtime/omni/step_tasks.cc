@@ -1,5 +1,7 @@
 #include "runtime/omni/step_tasks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -9,7 +11,7 @@
 namespace hyperrun {
 namespace {
 
-using control::FutureId;
+using tasks::FutureId;
 
 constexpr FutureId kThere = -1;
 
@@ -17,9 +19,9 @@ std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int32_t kMostUrgent = 6;
 
-// What is fetched frees others; the text model's backward passes free those behind them; its forward passes
-// are what the next stages wait for; encoders read what it will need next, and learn when there is nothing
-// else.
+// Fetches come first, as they free other devices. Then come the text model's backward passes, which free the
+// passes behind them, and its forward passes, on which the next stages wait. Encoders read items ahead, and
+// run backward when there is nothing else.
 std::int32_t usual_priority(OmniKind kind) {
   switch (kind) {
     case OmniKind::kFeatures:
@@ -72,23 +74,23 @@ bool fetches(OmniKind kind) {
 
 bool ends_step(OmniKind kind) { return kind == OmniKind::kNorm || kind == OmniKind::kUpdate; }
 
-std::string words(const OmniTask& task) {
-  std::string text = std::string(name(task.kind)) + " " + std::to_string(task.step + 1);
+std::string describe(const OmniTask& task) {
+  std::string text = fmt::format("{} {}", name(task.kind), task.step + 1);
   if (ends_step(task.kind)) return text;
   text += "." + std::to_string(task.micro_batch + 1);
-  return task.encoder >= 0 ? text + "." + std::to_string(task.pass + 1) : text;
+  return task.encoder >= 0 ? fmt::format("{}.{}", text, task.pass + 1) : text;
 }
 
-OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order, bool clips)
+OmniTasks::OmniTasks(tasks::TaskScheduler& scheduler, OmniGroups groups, Order order, bool clips)
     : scheduler_(scheduler), groups_(std::move(groups)), order_(order), clips_(clips) {
-  const auto add_place = [&](control::GroupId group) {
+  const auto add_place = [&](tasks::GroupId group) {
     if (!places_.contains(group)) places_[group] = scheduler_.add_place({group});
   };
   for (std::int32_t e = 0; e < encoders(); ++e) {
     const OmniGroups::Encoder& of = groups_.encoders[index(e)];
     programs_.push_back(scheduler_.add_program({.name = of.name}));
     add_place(of.all);
-    for (const control::GroupId g : of.replicas) add_place(g);
+    for (const tasks::GroupId g : of.replicas) add_place(g);
     any_replica_.push_back(scheduler_.add_place(of.replicas));
   }
   for (std::int32_t s = 0; s < stages(); ++s) {
@@ -140,18 +142,18 @@ void OmniTasks::score(std::int64_t step, OmniPasses passes) {
   }
 }
 
-void OmniTasks::issued(control::TaskId id, control::GroupId group) {
+void OmniTasks::issued(tasks::TaskId id, tasks::GroupId group) {
   OmniTask& task = tasks_.at(id);
   const auto slot = std::pair(task.step, Key(task.encoder, (task.micro_batch << 12) + task.pass));
   if (task.kind == OmniKind::kFeatures) task.replica = done_by_.extract(slot).mapped();
   if (task.kind != OmniKind::kEncode) return;
-  const std::vector<control::GroupId>& replicas = groups_.encoders[index(task.encoder)].replicas;
+  const std::vector<tasks::GroupId>& replicas = groups_.encoders[index(task.encoder)].replicas;
   task.replica = static_cast<std::int32_t>(std::ranges::find(replicas, group) - replicas.begin());
   done_by_[slot] = task.replica;
 }
 
-control::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) {
-  control::TaskSpec spec;
+tasks::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) {
+  tasks::TaskSpec spec;
   spec.program = programs_[program];
   const std::size_t count = groups_.encoders.size();
   spec.place =
@@ -160,45 +162,45 @@ control::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) 
   return scheduler_.submit(std::move(spec));
 }
 
-control::GroupId OmniTasks::group_of(const OmniTask& task) const {
+tasks::GroupId OmniTasks::group_of(const OmniTask& task) const {
   if (task.stage >= 0) return groups_.stages[index(task.stage)].all;
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
   return ends_step(task.kind) ? e.all : e.replicas[index(task.replica)];
 }
 
-OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(); }
+OmniTask OmniTasks::done(tasks::TaskId id) { return tasks_.extract(id).mapped(); }
 
-control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
+tasks::PlaceId OmniTasks::place_of(const OmniTask& task) const {
   if (task.stage >= 0) return places_.at(groups_.stages[index(task.stage)].all);
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
   if (ends_step(task.kind)) return places_.at(e.all);
   return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);
 }
 
-// What is wanted first: of the step before, of the first micro-batch. Of two steps that are under way at
-// once.
+// The priority among tasks of one kind: the earlier step first, then the earlier micro-batch. Two steps may
+// be under way at once.
 std::int32_t OmniTasks::turn_of(const OmniTask& task) const {
   constexpr std::int64_t kSteps = 64;
   return static_cast<std::int32_t>(step_ % kSteps) * (micro_batches() + 1) +
          (ends_step(task.kind) ? micro_batches() : task.micro_batch);
 }
 
-// Where gradients are clipped nothing else of a step is left when its updates can begin, and all of the next
-// one waits for them: what is ready first does not keep devices from the others' updates. Where it is not,
-// they wait until there is nothing else, as an encoder's may need devices that are in the middle of the step.
+// The priority of a task. With clipping nothing else of a step is left when its updates can begin, and the
+// whole next step waits for them, so updates go first. Without it updates go last, as an encoder's may need
+// devices that are in the middle of the step.
 //
-// An encoder whose passes take devices of several stages together would hardly ever find them free together
-// once the text model has begun, so it reads all before.
+// An encoder whose passes take devices of several stages together would hardly ever find them free once the
+// text model has begun, so it reads all items before.
 std::int32_t OmniTasks::priority_of(const OmniTask& task) const {
   if (task.kind == OmniKind::kUpdate && clips_) return kMostUrgent;
   if (task.kind == OmniKind::kEncode && across_stages_[index(task.encoder)]) return kMostUrgent;
   return usual_priority(task.kind);
 }
 
-// Returns its output; there is none where nobody uses it.
+// Submits a task and returns its output; -1 if nobody uses it.
 FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int32_t uses) {
   task.step = step_;
-  control::TaskSpec spec;
+  tasks::TaskSpec spec;
   spec.program = programs_[index(task.stage >= 0 ? encoders() + task.stage : task.encoder)];
   spec.place = place_of(task);
   spec.step = step_;
@@ -219,7 +221,7 @@ void OmniTasks::encode(std::int32_t m) {
           submit({OmniKind::kEncode, e, -1, m, p}, {scores_ ? kThere : weights_[index(e)]}, passes_of(m));
 }
 
-// What the stage needs to begin with a micro-batch, fetched. Features when all are there: each fetch takes
+// The fetched inputs of the stage for a micro-batch. Features are fetched when all exist: each fetch takes
 // all devices of the stage, which may be those of encoders.
 std::vector<FutureId> OmniTasks::arrivals(std::int32_t s, std::int32_t m) {
   std::vector<FutureId> inputs{scores_ ? kThere : weights_[index(encoders() + s)]};
@@ -243,7 +245,7 @@ void OmniTasks::forward(std::int32_t s, std::int32_t m) {
   if (!last) streams_[{m, s}] = submit({OmniKind::kForward, -1, s, m}, arrivals(s, m), 1);
 }
 
-// Of the last stage both are one.
+// The last stage runs both passes as one.
 void OmniTasks::backward(std::int32_t s, std::int32_t m) {
   std::vector<FutureId> inputs;
   if (s + 1 == stages())
@@ -269,8 +271,8 @@ void OmniTasks::encode_backward(std::int32_t m) {
     }
 }
 
-// The program's last backward passes, or, where it had none, its update before. A first stage goes on when
-// all gradients have been fetched: its next backward passes overwrite them.
+// The program's last backward passes or, if it had none, its update before. A first stage goes on when all
+// gradients have been fetched: its next backward passes overwrite them.
 std::vector<FutureId> OmniTasks::behind_passes(std::size_t program) const {
   const std::size_t count = groups_.encoders.size();
   std::vector<FutureId> inputs =
@@ -293,7 +295,7 @@ void OmniTasks::updates(const OmniPasses& next) {
         submit(of_program(OmniKind::kNorm, p), behind_passes(p), static_cast<std::int32_t>(programs)));
   for (std::size_t p = 0; p < programs; ++p) {
     const OmniTask update = of_program(OmniKind::kUpdate, p);
-    std::int32_t uses = next.empty() ? 0 : 1;  // by what next comes behind the passes
+    std::int32_t uses = next.empty() ? 0 : 1;  // used by the next task behind the passes
     for (const std::vector<std::int32_t>& of : next)
       uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
     weights_[p] = submit(update, clips_ ? norms : behind_passes(p), uses);
@@ -302,8 +304,8 @@ void OmniTasks::updates(const OmniPasses& next) {
 
 // --- in which order -------------------------------------------------------------------------------
 
-// 1F1B: stage k of K takes K - k forward passes, then one backward and one forward in turn. What stages do at
-// once may be submitted in any order, as long as nothing comes before what it waits for.
+// Submits 1F1B: stage k of K runs K - k forward passes, then one backward and one forward in turn. Concurrent
+// tasks of stages may be submitted in any order, as long as producers come before consumers.
 void OmniTasks::in_order(Order order) {
   const std::int32_t count = micro_batches(), before = order == Order::kPipeline ? 1 : 0,
                      depth = stages() + before;

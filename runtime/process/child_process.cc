@@ -1,6 +1,7 @@
 #include "runtime/process/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -18,7 +19,7 @@
 #include "runtime/process/pidfd.h"
 #include "runtime/process/process_start.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
 constexpr std::size_t kTail = 4096;
@@ -50,14 +51,14 @@ void make_pipe(Descriptor& read_end, Descriptor& write_end) {
     throw Error(Code::kControl, std::string("no pipe: ") + std::strerror(errno));
   read_end = Descriptor(ends[0]);
   write_end = Descriptor(ends[1]);
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);  // our end alone: the program writes as it is used to
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);  // our end alone: the program writes as usual
 }
 
 void write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
     const ssize_t n = ::write(fd, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // our own output is gone; the run is not to suffer for it
+    if (n <= 0) return;  // our own output is gone; the run must not suffer for it
     data += n;
     size -= static_cast<std::size_t>(n);
   }
@@ -71,7 +72,7 @@ ExitStatus exit_status(int raw) {
 }  // namespace
 
 std::string ExitStatus::describe() const {
-  if (signal != 0) return "killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  if (signal != 0) return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
   return "exit code " + std::to_string(code);
 }
 
@@ -94,14 +95,14 @@ class ChildProcess::Impl {
 
   ~Impl() {
     kill_group(SIGKILL);
-    if (!wait_for(kLastWait)) eventfd_write(stop_.get(), 1);  // it cannot be killed: leave it
+    if (!wait_for(kLastWait)) eventfd_write(stop_.get(), 1);  // the child cannot be killed: leave it
     thread_.join();
   }
 
   int pid() const { return pid_; }
 
   void kill(int signal) const {
-    const std::lock_guard lock(mutex_);  // not yet reaped: the pid is still its own
+    const std::lock_guard lock(mutex_);  // the child is not reaped yet: the pid is still its own
     if (!status_) ::kill(pid_, signal);
   }
   void kill_group(int signal) const {
@@ -133,7 +134,7 @@ class ChildProcess::Impl {
       running = fds[2].revents == 0 && fds[3].revents == 0;
       if (fds[3].revents != 0) return;
     }
-    // What it wrote last. Not until end of file: descendants may hold the pipe open.
+    // Read the child's last output. Do not read to end of file: descendants may hold the pipe open.
     forward(out_, STDOUT_FILENO);
     forward(err_, STDERR_FILENO);
     reap();
@@ -193,4 +194,4 @@ std::optional<ExitStatus> ChildProcess::wait_for(std::chrono::milliseconds time)
 }
 std::string ChildProcess::stderr_tail() const { return impl_->stderr_tail(); }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -15,7 +15,7 @@
 
 #include "runtime/process/pidfd.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
@@ -71,4 +71,4 @@ std::string addresses(int port, bool loopback) {
   return all.empty() ? local : all;
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -1,35 +1,35 @@
-// This host, and processes on it.
+// This host, and handles of processes on it.
 #pragma once
 
 #include <string>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 std::string host_name();
 
-// Equal for two processes exactly when a pid means the same process to both: the kernel's boot and the
-// pid namespace, not the host's name, which containers on one machine may share.
+// An id that is equal for two processes exactly if a pid means the same process to both. It is made of the
+// kernel's boot and the pid namespace. The host's name would not do: containers on one machine may share it.
 std::string machine_id();
 
-// The launcher's id of the MPI job this process belongs to, or empty.
+// The launcher's id of the MPI job that this process belongs to, or empty.
 std::string mpi_job_id();
 
-// A process that may be killed without hitting another one that was given its pid later.
+// A handle of a process. Killing through it never hits another process that was given the pid later.
 class ProcessHandle {
  public:
   ProcessHandle() = default;
-  explicit ProcessHandle(int pid);  // no handle for a process that is gone, or for ourselves
+  explicit ProcessHandle(int pid);  // empty for a process that is gone, or for ourselves
   ~ProcessHandle();
   ProcessHandle(ProcessHandle&& other) noexcept;
   ProcessHandle& operator=(ProcessHandle&& other) noexcept;
 
-  void kill() const;  // SIGKILL; nothing happens when it has ended
+  void kill() const;  // sends SIGKILL; does nothing if the process has ended
 
  private:
   int fd_ = -1;
 };
 
-// "127.0.0.1:port" or, not loopback, "address:port" of each interface that is up, comma-separated.
+// Returns "127.0.0.1:port" if `loopback`, else "address:port" of each interface that is up, comma-separated.
 std::string addresses(int port, bool loopback);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

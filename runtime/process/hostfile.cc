@@ -1,5 +1,7 @@
 #include "runtime/process/hostfile.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -8,12 +10,12 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
 constexpr const char* kForm = "a host a line: \"NAME slots=RANKS\", # for a comment";
 
-std::string at_line(const std::string& place, int line) { return place + ":" + std::to_string(line); }
+std::string at_line(const std::string& place, int line) { return fmt::format("{}:{}", place, line); }
 
 std::int32_t slots(std::string_view text, const std::string& place) {
   std::int32_t n = 0;
@@ -76,12 +78,11 @@ void require_slots(const std::string& hostfile, std::int32_t devices) {
   }
   if (sum >= devices) return;
   const HostLine& last = hosts.back();
-  throw Error(Code::kTooFewRanks, "the hosts have " + std::to_string(sum) + (sum == 1 ? " slot" : " slots") +
-                                      ", the job has " + std::to_string(devices) + " devices")
+  throw Error(Code::kTooFewRanks, fmt::format("the hosts have {}{}, the job has {} devices", sum,
+                                              sum == 1 ? " slot" : " slots", devices))
       .at(at_line(hostfile, last.line))
-      .legal("slots that add up to " + std::to_string(devices) + " or more")
-      .fix("raise slots (" + last.host + " slots=" + std::to_string(*last.slots + devices - sum) +
-           "), or add hosts");
+      .legal(fmt::format("slots that add up to {} or more", devices))
+      .fix(fmt::format("raise slots ({} slots={}), or add hosts", last.host, *last.slots + devices - sum));
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -1,4 +1,7 @@
-// mpirun's file of hosts, as far as it tells how many ranks they take.
+// mpirun's file of hosts, read for its numbers of slots.
+//
+//   node1 slots=8
+//   node2 slots=8
 #pragma once
 
 #include <cstdint>
@@ -7,19 +10,19 @@
 #include <string_view>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 struct HostLine {
-  int line = 0;  // from 1
+  int line = 0;  // the line's number, from 1
   std::string host;
-  std::optional<std::int32_t> slots;  // none: as many as the host has cores, which mpirun finds out
+  std::optional<std::int32_t> slots;  // nullopt: the number of cores of the host, which mpirun finds out
 };
 
-// Throws kMpi, at `place`:LINE, where the number of slots is none.
+// Parses a host file. Throws kMpi, at `place`:LINE, for a number of slots that is no number.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
 
-// Throws kTooFewRanks where the file says that its hosts have fewer slots than the job has devices; mpirun
-// would put the others on them all the same. kMissingFile when it cannot be read.
+// Throws kTooFewRanks if the file's hosts have fewer slots than the job has devices: mpirun would
+// oversubscribe them silently. Throws kMissingFile if the file cannot be read.
 void require_slots(const std::string& hostfile, std::int32_t devices);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -10,11 +10,11 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
-// mpi_yield_when_idle: ranks may outnumber cores, and a barrier of eight that spin takes 300 times as
-// long. osc ^ucx: Debian's default leaves hosts joined by TCP without any one-sided windows.
+// mpi_yield_when_idle: ranks may outnumber cores, and a barrier of eight spinning ranks takes 300 times as
+// long. osc ^ucx: with Debian's default, hosts joined by TCP have no one-sided windows at all.
 constexpr std::array kMpiDefaults{
     std::pair{"OMPI_MCA_mpi_yield_when_idle", "1"},
     std::pair{"OMPI_MCA_osc", "^ucx"},
@@ -26,8 +26,8 @@ int number(const char* text) {
   return value;
 }
 
-// OpenBLAS chooses its kernels, and we between them and our own, by the processor and by these: a rank on
-// another host that did not get them would compute other last bits than those on this one.
+// Variables that choose the kernels of OpenBLAS, or ours instead. A rank on another host that did not get
+// them would compute other last bits.
 std::vector<std::string> openblas_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -42,12 +42,12 @@ std::vector<std::string> openblas_variables() {
 LaunchCommand launch_command(const LaunchSpec& spec) {
   HR_CHECK(spec.devices > 0 && !spec.program.empty());
   LaunchCommand command;
-  // Ranks may outnumber cores; and each has threads that need all cores.
+  // Ranks may outnumber cores, and each has threads that need all cores.
   command.argv = {spec.mpirun, "--quiet", "--oversubscribe",           "--bind-to",
                   "none",      "-np",     std::to_string(spec.devices)};
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
-  // By name only: arguments are there for everybody to see.
+  // The secret is passed by the variable's name only: everybody can see arguments.
   if (!spec.controller.empty())
     for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
   if (std::getenv("HYPERRUN_LOG") != nullptr) argv.insert(argv.end(), {"-x", "HYPERRUN_LOG"});
@@ -70,8 +70,8 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
 Launcher detect_launcher(const GetEnv& env) {
   if (env("OMPI_COMM_WORLD_SIZE") != nullptr) return Launcher::kOpenMpi;
   if (env("PMIX_RANK") != nullptr) return Launcher::kPmix;
-  // Inside sbatch and salloc SLURM_NTASKS speaks of the allocation, and starting mpirun there is
-  // right; only a job step means that there are copies of us.
+  // SLURM_NTASKS alone does not mean copies of us: sbatch and salloc set it for the allocation, where
+  // starting mpirun is right. Only a job step has copies.
   const char* tasks = env("SLURM_STEP_NUM_TASKS");
   if (tasks == nullptr && env("SLURM_STEP_ID") != nullptr) tasks = env("SLURM_NTASKS");
   if (number(tasks) > 1 || number(env("SLURM_PROCID")) > 0)
@@ -88,4 +88,4 @@ void set_mpi_defaults() {
   for (const auto& [key, value] : kMpiDefaults) setenv(key, value, 0);
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -1,5 +1,5 @@
-// How the devices of a run are started: the mpirun command line, and whether somebody else has started
-// us already.
+// The start of a run's devices: the mpirun command line, and the detection of a launcher that has already
+// started this process.
 #pragma once
 
 #include <cstdint>
@@ -9,37 +9,38 @@
 #include <utility>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 struct LaunchSpec {
   std::int32_t devices = 1;
   std::vector<std::string> program;  // argv of a device
-  // Go to the devices in their environment, never in an argv; empty: they have no controller.
+  // The controller's address and the secret go to the devices in their environment, never in an argv. Empty:
+  // there is no controller.
   std::string controller, secret;
   std::string mpirun = "mpirun";
   std::string hostfile;                  // empty: this host only
-  std::vector<std::string> mpirun_args;  // of the user, after ours
+  std::vector<std::string> mpirun_args;  // the user's arguments, after ours
   bool root = false;                     // geteuid() == 0
 };
 
 struct LaunchCommand {
   std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
+  std::vector<std::pair<std::string, std::string>> environment;  // added to our environment
 };
 
 LaunchCommand launch_command(const LaunchSpec& spec);
 
-// Who started this process. To be asked before MPI_Init.
+// The launcher that started this process. It must be asked for before MPI_Init.
 enum class Launcher { kNone, kOpenMpi, kPmix };
 using GetEnv = std::function<const char*(const char*)>;
 
-// Throws kMpi where srun started several copies that cannot find each other (srun without
-// --mpi=pmix): each would take itself for the whole run.
+// Throws kMpi if srun started several copies that cannot find each other (srun without --mpi=pmix): each
+// would take itself for the whole run.
 Launcher detect_launcher(const GetEnv& env);
 Launcher detect_launcher();
 
-// Parameters that every rank needs and may still set for itself, before MPI_Init; never overrides
-// the user's.
+// Sets MPI parameters that every rank needs. It must be called before MPI_Init, and never overrides the
+// user's.
 void set_mpi_defaults();
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -12,21 +12,21 @@
 #include <system_error>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace fs = std::filesystem;
 namespace {
 
 fs::path folder(int pid) { return fs::path("/proc") / std::to_string(pid); }
 
-// Empty also where the process ends while it is read: then reading fails, and a stream's own iterators would
-// throw.
+// Returns a file's content; empty if the process ends while it is read. Reading fails then, and a stream's
+// own iterators would throw.
 std::string content(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
 
-// Behind the name, which may hold anything: state, then the parent.
+// The fields behind the name, which may hold any character: the state, then the parent.
 std::istringstream behind_name(int pid) {
   const std::string stat = content(folder(pid) / "stat");
   const std::size_t name_end = stat.rfind(')');
@@ -45,7 +45,7 @@ LocalRank::State state_of(int pid) {
   }
 }
 
-// Of all its threads.
+// The children of all threads of a process.
 std::vector<int> children_of(int pid) {
   std::vector<int> children;
   std::error_code gone;
@@ -56,7 +56,7 @@ std::vector<int> children_of(int pid) {
   return children;
 }
 
-// None: it is no rank, or has not become one yet.
+// Returns the process's rank; nullopt if it is no rank, or has not become one yet.
 std::optional<std::int32_t> rank_of(int pid, const std::string& mpi_job) {
   const std::string environment = '\0' + content(folder(pid) / "environ");
   if (!mpi_job.empty() && environment.find('=' + mpi_job + '\0') == std::string::npos) return std::nullopt;
@@ -93,4 +93,4 @@ int parent_of(int pid) {
   return parent;
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

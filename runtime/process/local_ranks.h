@@ -1,12 +1,12 @@
-// The ranks that a launcher has started on this host, as they look from outside: of a rank that has not
-// joined /proc alone can tell.
+// The ranks that a launcher has started on this host, as /proc shows them. Nothing else tells of a rank that
+// has not joined yet.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 struct LocalRank {
   enum class State : std::uint8_t { kAlive, kStopped, kEnded };
@@ -17,21 +17,21 @@ struct LocalRank {
 
 class LocalRanks {
  public:
-  // Its children that have a rank are ranks, of this MPI job where one is named: a launcher may serve
-  // several.
+  // Adds a launcher. Its children that have a rank are ranks, of this MPI job if one is named: a launcher may
+  // serve several.
   void add_launcher(int pid, const std::string& mpi_job) { launchers_.try_emplace(pid, mpi_job); }
 
-  // Looks again. A rank that has been seen once stays known.
+  // Reads /proc again. A rank that has been seen once stays known.
   void look();
   const std::map<std::int32_t, LocalRank>& all() const { return ranks_; }
-  // A launcher that is stopped as ctrl-Z stops it, which its ranks notice when they end; 0: none is.
+  // The pid of a launcher that is stopped, as ctrl-Z does; 0: none. Its ranks notice when they end.
   int stopped_launcher() const;
 
  private:
-  std::map<int, std::string> launchers_;  // with the job
+  std::map<int, std::string> launchers_;  // the MPI job by launcher's pid
   std::map<std::int32_t, LocalRank> ranks_;
 };
 
 int parent_of(int pid);  // 0: there is no such process
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -16,7 +16,7 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
 constexpr int kBeyondRedirections = 16;
@@ -34,7 +34,7 @@ std::vector<std::string> merged(const Environment& added) {
   return all;
 }
 
-// The array of C strings that exec wants; valid as long as `strings` is.
+// The array of C strings for exec. It is valid as long as `strings`.
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> all;
   all.reserve(strings.size() + 1);
@@ -48,21 +48,21 @@ Error cannot_run(const std::string& name, const std::string& why) {
       .fix("install it (Debian: openmpi-bin), or add its folder to PATH");
 }
 
-// What a new process does before it becomes the program. Between fork and exec only what is safe in a signal
-// handler is allowed, so all is prepared before.
+// The code of a new process before it becomes the program. Between fork and exec only functions that are safe
+// in a signal handler are allowed, so everything is prepared before.
 struct Start {
   char* const* argv;
   char* const* environment;
   const std::vector<Redirection>& redirections;
   Lifetime lifetime;
   pid_t parent;
-  int complaints;  // where errno goes, should exec fail
+  int complaints;  // pipe for errno if exec fails
 
   [[noreturn]] void run() const {
     setpgid(0, 0);
     if (lifetime == Lifetime::kOurs) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (getppid() != parent) _exit(128 + SIGTERM);  // it has ended already: no signal will come
+      if (getppid() != parent) _exit(128 + SIGTERM);  // the parent has ended already: no signal will come
     }
     for (const Redirection& r : redirections) dup2(r.ours, r.theirs);
     default_signals();
@@ -73,14 +73,14 @@ struct Start {
   }
 
   static void default_signals() {
-    for (int s = 1; s < NSIG; ++s) std::signal(s, SIG_DFL);  // refused for those that have no other
+    for (int s = 1; s < NSIG; ++s) std::signal(s, SIG_DFL);  // refused for signals that have no other
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
   }
 };
 
-// None of our handlers may run in the new process, which shares our descriptors at first.
+// None of our signal handlers may run in the new process, which shares our descriptors at first.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -96,7 +96,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// errno of a failed exec; 0: the pipe was closed by a successful one.
+// Returns errno of a failed exec; 0 if a successful exec closed the pipe.
 int exec_error(int fd) {
   int why = 0;
   ssize_t n = 0;
@@ -146,4 +146,4 @@ void require_program(const std::string& name) {
   throw cannot_run(name, "no folder in PATH has it");
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

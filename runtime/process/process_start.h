@@ -1,4 +1,4 @@
-// Starting a program in a process group of its own.
+// The start of a program in a process group of its own.
 #pragma once
 
 #include <cstdint>
@@ -6,30 +6,31 @@
 #include <utility>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
-using Environment = std::vector<std::pair<std::string, std::string>>;  // added to ours, over ours
+using Environment =
+    std::vector<std::pair<std::string, std::string>>;  // added to our environment, which it overrides
 
 struct Redirection {
-  int ours = -1;   // descriptor here
-  int theirs = 0;  // what it is in the program; below 16
+  int ours = -1;   // descriptor in this process
+  int theirs = 0;  // descriptor in the program; below 16
 };
 
 enum class Lifetime : std::uint8_t {
   kOwn,
-  kOurs,  // SIGTERM when the thread that has started it ends, however that comes
+  kOurs,  // SIGTERM ends it when the thread that started it ends, for whatever reason
 };
 
-// Throws kMpi when argv[0] (found by PATH) cannot be run. Signals are back at their defaults in
-// the program; descriptors that are close-on-exec do not reach it.
+// Starts a program and returns its pid. Signals have their defaults in the program, and close-on-exec
+// descriptors do not reach it. Throws kMpi if argv[0], found by PATH, cannot be run.
 int start_process(const std::vector<std::string>& argv, const Environment& environment,
                   const std::vector<Redirection>& redirections, Lifetime lifetime = Lifetime::kOwn);
 
-// This process becomes the program: what is sent to it reaches the program, whose exit status is its own.
-// Throws kMpi when argv[0] cannot be run.
+// Replaces this process by the program, which then gets its signals and gives its exit status. Throws kMpi if
+// argv[0] cannot be run.
 [[noreturn]] void become_process(const std::vector<std::string>& argv, const Environment& environment);
 
-// Throws kMpi, as start_process would, unless some folder of PATH has the program.
+// Throws kMpi, as start_process would, unless a folder of PATH has the program.
 void require_program(const std::string& name);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

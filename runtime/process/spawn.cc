@@ -17,10 +17,11 @@
 #include "runtime/process/pidfd.h"
 #include "runtime/process/process_start.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
-constexpr int kTheirFd = 3;  // beyond the standard ones, nothing else is open in the new program
+constexpr int kTheirFd =
+    3;  // the first after the standard descriptors; nothing else is open in the new program
 
 std::string own_binary() {
   std::array<char, 4096> path{};
@@ -29,7 +30,7 @@ std::string own_binary() {
   return {path.data(), static_cast<std::size_t>(n)};
 }
 
-// One line from the pipe; empty when there is none in time.
+// Reads one line from the pipe; empty if none comes in time.
 std::string read_line(int fd, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto deadline =
@@ -57,7 +58,7 @@ SpawnedController spawn_controller_process(std::vector<std::string> argv, const 
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
     throw Error(Code::kControl, std::string("no pipe: ") + std::strerror(errno));
-  // dup2 onto itself would keep close-on-exec: make sure that the numbers differ.
+  // dup2 onto itself would keep close-on-exec, so the numbers must differ.
   const int write_end = fcntl(ends[1], F_DUPFD_CLOEXEC, kTheirFd + 1);
   close(ends[1]);
   Environment all = environment;
@@ -104,4 +105,4 @@ int wait_for_controller(const SpawnedController& controller, double seconds) {
   return WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

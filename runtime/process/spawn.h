@@ -1,31 +1,31 @@
-// A controller started by rank 0, under an mpirun or srun that is not ours.
+// A controller that rank 0 starts, under an mpirun or srun that is not ours.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
-// The variable that names the descriptor on which a spawned controller tells its address.
+// Environment variable with the number of the descriptor on which a spawned controller writes its address.
 inline constexpr const char* kAddressFd = "HYPERRUN_ADDRESS_FD";
 
 struct SpawnedController {
   int pid = 0;
   std::string address;  // as Controller::address(); empty: it ended before it had one, and has said why
-  int status = 0;       // then: its exit status
+  int status = 0;       // its exit status in that case
 };
 
-// Starts argv (argv[0] empty: this very binary) in a process group of its own and waits for its
-// address. Throws kControl when it is silent for `seconds`. To be called before MPI_Init.
+// Starts argv (argv[0] empty: this very binary) in a process group of its own and waits for its address.
+// Throws kControl if it is silent for `seconds`. It must be called before MPI_Init.
 SpawnedController spawn_controller_process(
     std::vector<std::string> argv, const std::vector<std::pair<std::string, std::string>>& environment,
     double seconds = 20);
 
-// In the spawned process: tells the address to the parent. Throws kControl when nobody asked.
+// Writes the address to the parent, in the spawned process. Throws kControl if the parent has not asked.
 void tell_address(const std::string& address);
 
-// In rank 0, at the end: the controller's exit status, -1 if it does not end within `seconds`.
+// Returns the controller's exit status, in rank 0 at the end; -1 if it does not end within `seconds`.
 int wait_for_controller(const SpawnedController& controller, double seconds);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

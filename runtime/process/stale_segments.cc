@@ -1,5 +1,6 @@
 #include "runtime/process/stale_segments.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,7 +10,7 @@
 
 #include "runtime/process/host.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace fs = std::filesystem;
 
 void remove_segments(const std::string& mpi_job, const fs::path& shm) {
@@ -18,9 +19,9 @@ void remove_segments(const std::string& mpi_job, const fs::path& shm) {
   if (mpi_job.empty() || failed != std::errc() || end != mpi_job.data() + mpi_job.size()) return;
   std::array<char, 16> hex{};
   const auto digits = std::to_chars(hex.data(), hex.data() + hex.size(), job, 16);
-  const std::string prefix = "vader_segment." + host_name() + "." + std::to_string(geteuid()) + "." +
-                             std::string(hex.data(), digits.ptr) + ".";
-  std::error_code error;  // somebody else may be removing the same
+  const std::string prefix = fmt::format("vader_segment.{}.{}.{}.", host_name(), geteuid(),
+                                         std::string_view(hex.data(), digits.ptr));
+  std::error_code error;  // another process may be removing the same
   for (fs::directory_iterator i(shm, error), end_of; !error && i != end_of; i.increment(error)) {
     std::error_code gone;
     if (i->path().filename().string().starts_with(prefix)) fs::remove(i->path(), gone);
@@ -31,9 +32,8 @@ void remove_segments_of_own_job() { remove_segments(mpi_job_id()); }
 
 void remove_session(int mpirun_pid, const fs::path& tmp) {
   std::error_code gone;  // mpirun has removed it itself
-  fs::remove_all(
-      tmp / ("ompi." + host_name() + "." + std::to_string(geteuid())) / ("pid." + std::to_string(mpirun_pid)),
-      gone);
+  fs::remove_all(tmp / fmt::format("ompi.{}.{}", host_name(), geteuid()) / fmt::format("pid.{}", mpirun_pid),
+                 gone);
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

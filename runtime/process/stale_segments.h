@@ -1,17 +1,17 @@
-// What Open MPI leaves behind when it is killed: shared-memory segments named after the job, and the
+// Removal of what a killed Open MPI leaves behind: shared-memory segments named after the job, and the
 // session directory named after mpirun's pid. Only a job's own are removed, told by their names.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
-// "vader_segment.HOST.UID.JOB.N" with JOB in hex; mpi_job is DeviceInfo::mpi_job, decimal.
+// Removes "vader_segment.HOST.UID.JOB.N" with JOB in hex; mpi_job is DeviceInfo::mpi_job, decimal.
 void remove_segments(const std::string& mpi_job, const std::filesystem::path& shm = "/dev/shm");
 void remove_segments_of_own_job();
 
-// "TMP/ompi.HOST.UID/pid.PID"
+// Removes "TMP/ompi.HOST.UID/pid.PID".
 void remove_session(int mpirun_pid, const std::filesystem::path& tmp);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
 void end_process_after(std::chrono::milliseconds grace, int status, std::function<void(int)> terminate) {
   if (!terminate) terminate = [](int s) { _exit(s); };
@@ -15,9 +15,9 @@ void end_process_after(std::chrono::milliseconds grace, int status, std::functio
       std::this_thread::sleep_for(grace);
       terminate(status);
     }).detach();
-  } catch (const std::system_error&) {  // no thread to be had: rather early than never
+  } catch (const std::system_error&) {  // no thread can be had: rather end early than never
     terminate(status);
   }
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -1,13 +1,13 @@
-// The end of a process that should have ended by itself.
+// A watchdog that ends this process if it has not ended by itself.
 #pragma once
 
 #include <chrono>
 #include <functional>
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 
-// From a thread of its own, `grace` from now: terminate(status), by default _exit. There is no way to
-// call it off but to end the process.
+// Calls terminate(status), by default _exit, after `grace`, from a thread of its own. Only the end of the
+// process stops it.
 void end_process_after(std::chrono::milliseconds grace, int status, std::function<void(int)> terminate);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -1,17 +1,18 @@
 #include "runtime/report/axis.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <span>
 
-#include "runtime/base/format.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
 
-// 1, 2, 2.5 or 5 times a power of ten: the least that needs no more than `count` steps.
+// The least step of 1, 2, 2.5 or 5 times a power of ten that needs no more than `count` steps.
 double round_step(double range, int count) {
   double least = range / count;
   double power = std::pow(10.0, std::floor(std::log10(least)));
@@ -47,7 +48,7 @@ constexpr Unit kOfBytes[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
                              {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}};
 constexpr Unit kOfTime[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-// From 0; the largest unit of which `high` has at least one.
+// An axis from 0, in the largest unit of which `high` has at least one.
 Axis axis_with_unit(double high, std::span<const Unit> units) {
   Axis axis;
   axis.high = std::max(1.0, high);
@@ -60,15 +61,15 @@ Axis axis_with_unit(double high, std::span<const Unit> units) {
 }
 
 std::string number(double value, int decimals) {
-  if (std::abs(value) >= 1e7) return format("%.3g", value);
+  if (std::abs(value) >= 1e7) return fmt::format("{:.3g}", value);
   if (decimals == 0) return with_separators(std::llround(value));
-  return format("%.*f", decimals, value);
+  return fmt::format("{:.{}f}", value, decimals);
 }
 
 }  // namespace
 
 std::string Axis::label(double tick) const {
-  if (logarithmic) return format("%g", tick / one) + (unit.empty() ? "" : " " + unit);
+  if (logarithmic) return fmt::format("{:g}", tick / one) + (unit.empty() ? "" : " " + unit);
   return number(tick / one, decimals) + (unit.empty() ? "" : " " + unit);
 }
 

@@ -1,4 +1,4 @@
-// One axis of a chart: a range that its data fit in, and round numbers to mark on it.
+// One axis of a chart: a range that holds its data, and round numbers to mark on it.
 #pragma once
 
 #include <cmath>
@@ -10,12 +10,12 @@ namespace hyperrun {
 struct Axis {
   double low = 0, high = 1;
   std::vector<double> ticks;  // within low and high, ascending
-  int decimals = 0;           // of a tick's label
-  double one = 1;             // of the unit that labels count in
-  std::string unit;           // behind a label, or empty
+  int decimals = 0;           // decimals of a tick's label
+  double one = 1;             // one of the unit of labels
+  std::string unit;           // the unit, written behind a label, or empty
   bool logarithmic = false;   // equal ratios are equally far apart
 
-  // Where a value stands between the pixels of low and high.
+  // Pixel of a value, between the pixels of low and high.
   double place(double value, double pixel_low, double pixel_high) const {
     const double part =
         logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
@@ -24,15 +24,15 @@ struct Axis {
   std::string label(double tick) const;
 };
 
-// About `count` ticks; the range ends on ticks. One value gets some room around it.
+// An axis with about `count` ticks, whose range ends on ticks. A single value gets some room around it.
 Axis value_axis(double low, double high, int count);
-// For whole numbers that need no room: the range is low to high, ticks are whole.
+// An axis of whole numbers without extra room: the range is low to high, ticks are whole.
 Axis whole_axis(double low, double high, int count);
-// Bytes from 0 to `high`, a power of two of them from tick to tick: "1.5 GiB".
+// An axis of bytes from 0 to `high`, with a power of two from tick to tick: "1.5 GiB".
 Axis bytes_axis(double high, int count);
-// Nanoseconds from 0 to `high`, in the unit of `high`: "20 ms".
+// An axis of nanoseconds from 0 to `high`, in the unit of `high`: "20 ms".
 Axis time_axis(double high, int count);
-// Nanoseconds that are far from 0, both above it; logarithmic where they differ by much: "5 s", "10 s", "20
+// An axis of nanoseconds between two values above 0, logarithmic if they differ by much: "5 s", "10 s", "20
 // s".
 Axis time_range_axis(double low, double high, int count);
 

@@ -1,10 +1,12 @@
 #include "runtime/report/chakra.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include "proto/chakra.pb.h"
+#include "runtime/base/joined.h"
 #include "runtime/report/file.h"
 
 namespace hyperrun {
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kNanosPerMicro = 1000;
 
-// Up: a duration of 0 would be taken for none.
+// Rounds up: readers take a duration of 0 for none.
 std::uint64_t micros(Nanos t) {
   return static_cast<std::uint64_t>((t.value + kNanosPerMicro - 1) / kNanosPerMicro);
 }
@@ -49,7 +51,7 @@ ChakraWriter::ChakraWriter(const std::filesystem::path& path) : impl_(std::make_
 
 ChakraWriter::~ChakraWriter() = default;
 
-// Types of attributes matter: readers look for a value in the field of the type that they expect.
+// The types of attributes matter: readers look for a value in the field of the type that they expect.
 void ChakraWriter::add(const ChakraWork& w) {
   proto::chakra::Node& node = impl_->node;
   node.Clear();
@@ -91,10 +93,7 @@ void ChakraWriter::close() {
 std::string chakra_groups(const std::vector<std::vector<int>>& groups) {
   std::string text = "{";
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    text += (g == 0 ? "\n" : ",\n") + std::string("  \"") + std::to_string(g) + "\": [";
-    for (std::size_t i = 0; i < groups[g].size(); ++i)
-      text += (i == 0 ? "" : ", ") + std::to_string(groups[g][i]);
-    text += "]";
+    text += fmt::format("{}  \"{}\": [{}]", g == 0 ? "\n" : ",\n", g, joined(groups[g]));
   }
   return text + "\n}\n";
 }

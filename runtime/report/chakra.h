@@ -1,5 +1,6 @@
-// Chakra execution traces (https://github.com/mlcommons/chakra), for ASTRA-sim and its kin: a file a device,
-// a node an instruction with what it depends on, and the groups of the collectives beside them.
+// Chakra execution traces (https://github.com/mlcommons/chakra), for ASTRA-sim and the like. Each device has
+// a file, each instruction a node with its dependencies. A file beside them has the groups of the
+// collectives.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace hyperrun {
 
-// The numbers are Chakra's.
+// The type of a node, with Chakra's numbers.
 enum class ChakraNode : std::int32_t {
   kMemLoad = 2,
   kMemStore = 3,
@@ -28,23 +29,23 @@ enum class ChakraCollective : std::int64_t {
   kReduceScatter = 7
 };
 
-// Only what a node of its type has is written.
+// A node. Only fields that a node of its type has are written.
 struct ChakraWork {
   std::uint64_t id = 0;
   std::string name;
   ChakraNode type = ChakraNode::kCompute;
   std::vector<std::uint64_t> after;  // nodes that must have ended
   Nanos start{}, duration{};
-  std::int64_t operations = 0;             // of a computation
-  Bytes bytes{};                           // that it touches, moves or communicates
+  std::int64_t operations = 0;             // operations of a computation
+  Bytes bytes{};                           // bytes that it touches, moves or communicates
   ChakraCollective collective{};           // of a collective
-  std::string group;                       // of a collective: its key in the groups' file
-  std::int32_t from = 0, to = 0, tag = 0;  // of a message
+  std::string group;                       // key of a collective's group in the groups' file
+  std::int32_t from = 0, to = 0, tag = 0;  // ends and tag of a message
 };
 
 class ChakraWriter {
  public:
-  // Throws kUnwritable, here or in any call below.
+  // Throws kUnwritable, as does any call below.
   explicit ChakraWriter(const std::filesystem::path& path);
   ~ChakraWriter();
   ChakraWriter(const ChakraWriter&) = delete;
@@ -58,7 +59,7 @@ class ChakraWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// {"0": [0, 1], "1": [2, 3]}: the devices of each group, by its key.
+// The devices of each group, by its key: {"0": [0, 1], "1": [2, 3]}.
 std::string chakra_groups(const std::vector<std::vector<int>>& groups);
 
 }  // namespace hyperrun

@@ -9,13 +9,13 @@
 
 namespace hyperrun {
 
-// kUnwritable with the cause and remedy of the errno value.
+// An error kUnwritable with the cause and remedy of the errno value.
 Error unwritable(const std::filesystem::path& path, std::string_view doing, int error_number);
 
-// The whole file. Throws kMissingFile.
+// Reads the whole file. Throws kMissingFile.
 std::string read_whole_file(const std::filesystem::path& path);
 
-// A file descriptor that closes itself. Every call throws kUnwritable when it fails.
+// A file descriptor that closes itself. Every call throws kUnwritable if it fails.
 class OutputFile {
  public:
   OutputFile(std::filesystem::path path, int open_flags);
@@ -27,8 +27,8 @@ class OutputFile {
   const std::filesystem::path& path() const { return path_; }
 
   void write(std::string_view data);
-  void sync();   // to the disk
-  void close();  // reports what a file system notices only now
+  void sync();   // writes to the disk
+  void close();  // reports errors that a file system notices only now
 
  private:
   std::filesystem::path path_;

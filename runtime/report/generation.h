@@ -1,4 +1,4 @@
-// What a generation has made, and what its passes would take, for programs that read JSON.
+// The results of a generation and the forecast of its passes, for programs that read JSON.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace hyperrun {
 
 struct GeneratedText {
   std::int64_t id = 0;               // number of the prompt
-  std::string prompt, text;          // text: without the prompt
-  std::vector<std::int32_t> tokens;  // of the text
+  std::string prompt, text;          // `text` is without the prompt
+  std::vector<std::int32_t> tokens;  // tokens of the text
 };
 std::string to_json_line(const GeneratedText& text);  // without a newline
 
@@ -27,8 +27,8 @@ struct PassReport {
   std::int64_t sequences = 0, tokens = 0;  // of each
   Nanos time{};
   Nanos exposed_communication{}, exposed_transfer{}, bubble{};
-  TierBytes peaks{};               // of a device
-  std::optional<StepRange> range;  // of the time, on a machine with a profile
+  TierBytes peaks{};               // peaks of a device
+  std::optional<StepRange> range;  // range of the time, on a machine with a profile
 
   double tokens_per_second() const {
     return static_cast<double>(sequences * tokens) / (static_cast<double>(time.value) * 1e-9);
@@ -44,7 +44,7 @@ struct PacedPass {
 };
 struct PacedGeneration {
   std::vector<PacedPass> passes;
-  Bytes planned_peak{}, executed_peak{};  // HBM of a device, the most of all devices and passes
+  Bytes planned_peak{}, executed_peak{};  // HBM of a device, the maximum over devices and passes
 };
 std::string to_json(const PacedGeneration& generation);
 

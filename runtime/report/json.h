@@ -1,4 +1,4 @@
-// What the JSON writers of this room share. Included by .cc files only.
+// Helpers of this room's JSON writers. Included by .cc files only.
 #pragma once
 
 #include <cmath>
@@ -14,16 +14,16 @@
 
 namespace hyperrun {
 
-using Json = nlohmann::ordered_json;  // keys stay in the order in which they are written
+using Json = nlohmann::ordered_json;  // keys stay in the order of writing
 
-// Two spaces a level, a newline at the end. Bytes of host names and paths that are no UTF-8 are
+// Dumps with two spaces a level and a newline at the end. Bytes of host names and paths that are no UTF-8 are
 // replaced: a run does not fail at its end over a file name.
 inline std::string dump_indented(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-// JSON has no NaN: such a number is null, and "not_finite" of the same object names it and says what it
-// was: "nan", "inf", "-inf".
+// Puts a number. JSON has no NaN: such a number becomes null, and "not_finite" of the same object gives its
+// value: "nan", "inf", "-inf".
 inline void put_number(Json& object, std::string_view key, double value) {
   std::string k(key);
   if (std::isfinite(value)) {
@@ -34,7 +34,7 @@ inline void put_number(Json& object, std::string_view key, double value) {
   object["not_finite"][k] = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-// The reverse; none if the number is null and was never there. Throws Json::exception if it is missing.
+// Gets such a number; nullopt if it is null without a value. Throws Json::exception if it is missing.
 inline std::optional<double> get_number(const Json& object, const std::string& key) {
   const Json& value = object.at(key);
   if (!value.is_null()) return value.get<double>();
@@ -45,8 +45,8 @@ inline std::optional<double> get_number(const Json& object, const std::string& k
   return text == "-inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
-// Times, bytes and counts: never negative, and exact. Throws kSyntax, without a place; Json::exception if it
-// is missing.
+// Gets a time, a number of bytes or a count, which is exact and never negative. Throws kSyntax, without a
+// place; Json::exception if it is missing.
 inline std::int64_t whole(const Json& object, const std::string& key) {
   const Json& value = object.at(key);
   const bool exact = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX

@@ -1,9 +1,10 @@
 #include "runtime/report/loss_chart.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/format.h"
 #include "runtime/report/axis.h"
 #include "runtime/report/svg.h"
 
@@ -11,8 +12,8 @@ namespace hyperrun {
 namespace {
 
 constexpr double kWidth = 880, kHeight = 460;
-constexpr double kLeft = 72, kRight = 806, kTop = 84, kBottom = 398;  // of the plot
-constexpr std::size_t kSmoothFrom = 40;                               // points; fewer are shown as they are
+constexpr double kLeft = 72, kRight = 806, kTop = 84, kBottom = 398;  // borders of the plot
+constexpr std::size_t kSmoothFrom = 40;                               // fewer points are shown unsmoothed
 
 constexpr SvgStyle kStyle{
     R"(  .each { fill: none; stroke: #93b4f5; stroke-width: 1; stroke-linejoin: round; stroke-opacity: 0.75; }
@@ -24,9 +25,9 @@ constexpr SvgStyle kStyle{
     .last { fill: #7aa5ff; stroke: #0f172a; }
 )"};
 
-// A centred mean: unlike a trailing one it does not lag behind a falling curve. The window shrinks towards
-// the beginning, where a curve falls steeply; at the end it loses one side, as one step's noise is not where
-// the curve went.
+// Smooths by a centred mean: unlike a trailing one it does not lag behind a falling curve. The window shrinks
+// towards the beginning, where a curve falls steeply. At the end it loses one side only, so that one step's
+// noise does not bend the curve.
 std::vector<LossPoint> smooth(const std::vector<LossPoint>& points) {
   std::vector<double> sums = {0};
   for (const auto& p : points) sums.push_back(sums.back() + p.loss);
@@ -47,12 +48,12 @@ struct Frame {
   double py(double loss) const { return y.place(loss, kBottom, kTop); }
 };
 
-// "M x,y L x,y ...". Of the points that share a pixel column only the first, least, most and last are
-// drawn: the picture is the same and stays small however long the run was.
+// A path "M x,y L x,y ...". Among points that share a pixel column only the first, least, most and last are
+// drawn: the picture is the same and stays small for a long run.
 std::string path(const std::vector<LossPoint>& points, const Frame& frame) {
   std::string d;
   auto add = [&](const LossPoint& p) {
-    d += format("%s%.1f,%.1f", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
+    d += fmt::format("{}{:.1f},{:.1f}", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
   };
   auto column = [&](const LossPoint& p) { return std::floor(frame.px(p.step)); };
   for (auto begin = points.begin(); begin != points.end();) {
@@ -71,7 +72,7 @@ std::string path(const std::vector<LossPoint>& points, const Frame& frame) {
   return d;
 }
 
-// The points in runs without a gap: a loss that is not finite breaks the line.
+// Cuts the points into runs without a gap: a loss that is not finite breaks the line.
 std::vector<std::vector<LossPoint>> pieces(const std::vector<LossPoint>& points) {
   std::vector<std::vector<LossPoint>> out;
   bool open = false;
@@ -91,25 +92,25 @@ std::string grid(const Frame& frame, const std::string& what) {
   std::string out;
   for (double tick : frame.y.ticks) {
     double y = frame.y.place(tick, kBottom, kTop);
-    out +=
-        format("<line class=\"grid\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y, kRight, y);
-    out += format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 12, y + 4.5,
-                  frame.y.label(tick).c_str());
+    out += fmt::format("<line class=\"grid\" x1=\"{:g}\" y1=\"{:.1f}\" x2=\"{:g}\" y2=\"{:.1f}\"/>\n", kLeft,
+                       y, kRight, y);
+    out += fmt::format("<text x=\"{:g}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 12, y + 4.5,
+                       frame.y.label(tick));
   }
-  out += format("<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", kLeft, kBottom, kRight,
-                kBottom);
+  out += fmt::format("<line class=\"axis\" x1=\"{:g}\" y1=\"{:g}\" x2=\"{:g}\" y2=\"{:g}\"/>\n", kLeft,
+                     kBottom, kRight, kBottom);
   for (double tick : frame.x.ticks) {
     double x = frame.x.place(tick, kLeft, kRight);
-    out += format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, kBottom, x,
-                  kBottom + 5);
-    out += format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, kBottom + 22,
-                  frame.x.label(tick).c_str());
+    out += fmt::format("<line class=\"axis\" x1=\"{:.1f}\" y1=\"{:g}\" x2=\"{:.1f}\" y2=\"{:g}\"/>\n", x,
+                       kBottom, x, kBottom + 5);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:g}\" text-anchor=\"middle\">{}</text>\n", x, kBottom + 22,
+                       frame.x.label(tick));
   }
-  out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
-                kBottom + 46);
+  out += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
+                     kBottom + 46);
   double middle = (kTop + kBottom) / 2;
-  out += format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">%s</text>\n", middle,
-                what.c_str());
+  out += fmt::format("<text transform=\"translate(20 {:g}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+                     middle, what);
   return out;
 }
 
@@ -122,8 +123,9 @@ std::string curve(const std::vector<LossPoint>& piece, const Frame& frame) {
 
 std::string end_mark(const LossPoint& last, const Frame& frame) {
   double x = frame.px(last.step), y = frame.py(last.loss);
-  return format("<circle class=\"last\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x, y) +
-         format("<text class=\"value\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", x + 11, y + 5, last.loss);
+  return fmt::format("<circle class=\"last\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/>\n", x, y) +
+         fmt::format("<text class=\"value\" x=\"{:.1f}\" y=\"{:.1f}\">{:.4g}</text>\n", x + 11, y + 5,
+                     last.loss);
 }
 
 Frame frame_of(const std::vector<std::vector<LossPoint>>& all) {
@@ -145,8 +147,8 @@ std::string to_svg(const LossChart& chart) {
   std::string out = svg_begin(kWidth, kHeight, kLeft, chart.title, chart.subtitle, kStyle);
   auto all = pieces(chart.points);
   if (all.empty()) {
-    out += format("<text x=\"%g\" y=\"%g\">%s</text>\n", kLeft, (kTop + kBottom) / 2,
-                  chart.points.empty() ? "no step has ended" : ("no finite " + chart.what).c_str());
+    out += fmt::format("<text x=\"{:g}\" y=\"{:g}\">{}</text>\n", kLeft, (kTop + kBottom) / 2,
+                       chart.points.empty() ? "no step has ended" : ("no finite " + chart.what));
   } else {
     Frame frame = frame_of(all);
     out += grid(frame, chart.what);

@@ -1,4 +1,4 @@
-// loss.svg: the loss over the steps as a picture, self-contained, for light and dark pages.
+// The chart loss.svg: the loss over the steps, self-contained, for light and dark pages.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace hyperrun {
 
 struct LossPoint {
   std::int64_t step = 0;
-  double loss = 0;  // one that is not finite breaks the line
+  double loss = 0;  // a loss that is not finite breaks the line
 };
 
 struct LossChart {
   std::string title;
   std::string subtitle;           // "1.2 M parameters · dp 2 x tp 2"
   std::vector<LossPoint> points;  // in the order of steps
-  std::string what = "loss";      // else what is shown over them
+  std::string what = "loss";      // the quantity shown
 };
 
-// With few or many points, or none, a valid picture.
+// Draws a valid picture for any number of points.
 std::string to_svg(const LossChart& chart);
 
 }  // namespace hyperrun

@@ -1,8 +1,9 @@
+#include <fmt/core.h>
+
 #include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/format.h"
 #include "runtime/report/json.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/version.h"
@@ -10,7 +11,7 @@
 namespace hyperrun {
 namespace {
 
-// "2026-01-31T23:59:59.123Z"
+// The time as "2026-01-31T23:59:59.123Z".
 std::string utc(Nanos since_epoch) {
   std::time_t seconds = since_epoch.value / 1'000'000'000;
   auto millis = static_cast<int>(since_epoch.value / 1'000'000 % 1000);
@@ -18,7 +19,7 @@ std::string utc(Nanos since_epoch) {
   gmtime_r(&seconds, &parts);
   std::array<char, 32> date{};
   std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  return format("%s.%03dZ", date.data(), millis);
+  return fmt::format("{}.{:03}Z", date.data(), millis);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "runtime/report/memory_chart.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
 
-#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/report/axis.h"
 #include "runtime/report/svg.h"
@@ -14,14 +15,17 @@
 namespace hyperrun {
 namespace {
 
-constexpr double kWidth = 880, kLeft = 84, kRight = 724;  // of the plots; what lines mean stands beside them
+constexpr double kWidth = 880, kLeft = 84,
+                 kRight = 724;  // borders of the plots; the names of lines stand beside them
 constexpr double kLegendTop = 84, kLegendRow = 22;
-constexpr double kHeading = 34, kGap = 14, kFoot = 62;  // above each plot, below it, below the last one
-constexpr std::size_t kColumns = 1000;                  // of a plot
+constexpr double kHeading = 34, kGap = 14,
+                 kFoot = 62;            // height above each plot, below it, and below the last one
+constexpr std::size_t kColumns = 1000;  // columns of a plot
 constexpr std::size_t kMostPanels = 8;
-constexpr std::size_t kColours = 9;  // of kStyle
+constexpr std::size_t kColours = 9;  // number of colours of kStyle
 constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
-// A budget that is further above all that lives is named, not drawn to scale: the areas would be too flat.
+// A budget beyond this multiple of the highest peak is named, not drawn to scale: the areas would be too
+// flat.
 constexpr double kInSight = 2;
 
 constexpr SvgStyle kStyle{
@@ -60,12 +64,12 @@ Peak peak_of(const MemoryPanel& panel) {
   return peak;
 }
 
-// The first, the last, and those between with the highest peaks; in order.
+// The panels shown: the first, the last, and those between with the highest peaks; in order.
 std::vector<std::size_t> shown_panels(const std::vector<Peak>& peaks) {
   std::vector<std::size_t> list(peaks.size());
   std::iota(list.begin(), list.end(), 0);
   if (list.size() <= kMostPanels) return list;
-  std::swap(list[1], list.back());  // so that those that stay anyway stand in front
+  std::swap(list[1], list.back());  // the panels that stay anyway come first
   std::stable_sort(list.begin() + 2, list.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(-peaks[a].bytes, a) < std::pair(-peaks[b].bytes, b);
   });
@@ -89,7 +93,7 @@ struct Frame {
   }
 };
 
-// Which point each column shows: of those that reach into it the one where the most lives.
+// The point that each column shows: the highest of those that reach into it.
 std::vector<std::size_t> columns_of(const MemoryPanel& panel, const Frame& frame) {
   std::vector<std::size_t> shown(kColumns, kNothing);
   const std::size_t n = panel.times.size();
@@ -102,19 +106,19 @@ std::vector<std::size_t> columns_of(const MemoryPanel& panel, const Frame& frame
   return shown;
 }
 
-// From the axis up to so many bytes in each column.
+// The area from the axis up to these bytes in each column.
 std::string area(const std::vector<std::int64_t>& tops, const Frame& frame) {
-  std::string d = format("M%g,%g", kLeft, frame.bottom), before = format("%g", frame.bottom);
+  std::string d = fmt::format("M{:g},{:g}", kLeft, frame.bottom), before = fmt::format("{:g}", frame.bottom);
   for (std::size_t c = 0; c < kColumns; ++c) {
-    const std::string y = format("%.1f", frame.py(tops[c]));
+    const std::string y = fmt::format("{:.1f}", frame.py(tops[c]));
     if (y == before) continue;
-    d += format("H%.1fV%s", Frame::edge(c), y.c_str());
+    d += fmt::format("H{:.1f}V{}", Frame::edge(c), y);
     before = y;
   }
-  return d + format("H%gV%gZ", kRight, frame.bottom);
+  return d + fmt::format("H{:g}V{:g}Z", kRight, frame.bottom);
 }
 
-// The sum of all categories is drawn first and each lower one over it, so that no gap shows between them.
+// Draws the sum of all categories first and each lower sum over it, so that no gap shows between them.
 std::string areas(const MemoryChart& chart, const MemoryPanel& panel, const Frame& frame) {
   const std::vector<std::size_t> shown = columns_of(panel, frame);
   std::vector<std::int64_t> tops(kColumns, 0);
@@ -125,16 +129,16 @@ std::string areas(const MemoryChart& chart, const MemoryPanel& panel, const Fram
     if (most == 0) continue;
     for (std::size_t c = 0; c < kColumns; ++c)
       if (shown[c] != kNothing) tops[c] += of[shown[c]];
-    layers.push_back(format("<path class=\"c%zu\" d=\"", k % kColours) + area(tops, frame) + "\"><title>" +
-                     svg_escape(chart.categories[k]) + ", at most " + to_string(Bytes(most)) +
+    layers.push_back(fmt::format("<path class=\"c{}\" d=\"", k % kColours) + area(tops, frame) +
+                     "\"><title>" + svg_escape(chart.categories[k]) + ", at most " + to_string(Bytes(most)) +
                      "</title></path>\n");
   }
   return std::accumulate(layers.rbegin(), layers.rend(), std::string());
 }
 
 std::string horizontal(const char* style, double y) {
-  return format("<line class=\"%s\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", style, kLeft, y, kRight,
-                y);
+  return fmt::format("<line class=\"{}\" x1=\"{:g}\" y1=\"{:.1f}\" x2=\"{:g}\" y2=\"{:.1f}\"/>\n", style,
+                     kLeft, y, kRight, y);
 }
 
 std::string grid(const Frame& frame) {
@@ -142,8 +146,8 @@ std::string grid(const Frame& frame) {
   for (const double tick : frame.y.ticks) {
     const double y = frame.y.place(tick, frame.bottom, frame.top);
     if (tick > 0) out += horizontal("grid", y);
-    out += format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 10, y + 4.5,
-                  tick > 0 ? frame.y.label(tick).c_str() : "0");
+    out += fmt::format("<text x=\"{:g}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 10, y + 4.5,
+                       tick > 0 ? frame.y.label(tick).c_str() : "0");
   }
   return out;
 }
@@ -152,19 +156,21 @@ std::string time_axis_marks(const Frame& frame, bool with_labels) {
   std::string out = horizontal("axis", frame.bottom);
   for (const double tick : frame.x.ticks) {
     const double x = frame.x.place(tick, kLeft, kRight);
-    out += format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, frame.bottom, x,
-                  frame.bottom + 5);
+    out += fmt::format("<line class=\"axis\" x1=\"{:.1f}\" y1=\"{:g}\" x2=\"{:.1f}\" y2=\"{:g}\"/>\n", x,
+                       frame.bottom, x, frame.bottom + 5);
     if (with_labels)
-      out += format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, frame.bottom + 22,
-                    tick > 0 ? frame.x.label(tick).c_str() : "0");
+      out += fmt::format("<text x=\"{:.1f}\" y=\"{:g}\" text-anchor=\"middle\">{}</text>\n", x,
+                         frame.bottom + 22, tick > 0 ? frame.x.label(tick).c_str() : "0");
   }
   if (with_labels)
-    out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">simulated time of the step</text>\n",
-                  (kLeft + kRight) / 2, frame.bottom + 44);
+    out +=
+        fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\">simulated time of the step</text>\n",
+                    (kLeft + kRight) / 2, frame.bottom + 44);
   return out;
 }
 
-// The budget and what the plan takes; their names beside them, apart where the lines are close.
+// Draws the budget and the planned bytes as lines, with their names beside them, apart if the lines are
+// close.
 std::string limits(std::int64_t budget, std::int64_t planned, const Frame& frame) {
   const bool beyond = static_cast<double>(budget) > frame.y.high;
   const double of_budget = beyond ? frame.top : frame.py(budget), of_planned = frame.py(planned);
@@ -177,8 +183,8 @@ std::string limits(std::int64_t budget, std::int64_t planned, const Frame& frame
   }
   std::string out;
   const auto name = [&](const char* style, const char* what, std::int64_t bytes, double y) {
-    out += format("<text class=\"%s\" x=\"%g\" y=\"%.1f\">%s %s</text>\n", style, kRight + 8, y + 4.5, what,
-                  to_string(Bytes(bytes)).c_str());
+    out += fmt::format("<text class=\"{}\" x=\"{:g}\" y=\"{:.1f}\">{} {}</text>\n", style, kRight + 8,
+                       y + 4.5, what, to_string(Bytes(bytes)));
   };
   if (planned > 0) {
     out += horizontal("planned", of_planned);
@@ -192,24 +198,25 @@ std::string limits(std::int64_t budget, std::int64_t planned, const Frame& frame
 }
 
 std::string heading(const MemoryChart& chart, const MemoryPanel& panel, const Peak& peak, double y) {
-  std::string out =
-      format("<text class=\"panel\" x=\"%g\" y=\"%g\">", kLeft, y) + svg_escape(panel.name) + "</text>\n";
+  std::string out = fmt::format("<text class=\"panel\" x=\"{:g}\" y=\"{:g}\">", kLeft, y) +
+                    svg_escape(panel.name) + "</text>\n";
   if (peak.bytes == 0)
-    return out + format("<text x=\"%g\" y=\"%g\" text-anchor=\"end\">nothing lives here</text>\n", kRight, y);
-  out += format("<text class=\"peak\" x=\"%g\" y=\"%g\" text-anchor=\"end\">● peak %s at %s", kRight, y,
-                to_string(Bytes(peak.bytes)).c_str(), to_string(Nanos(peak.time)).c_str());
+    return out + fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">nothing lives here</text>\n",
+                             kRight, y);
+  out += fmt::format("<text class=\"peak\" x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">● peak {} at {}", kRight,
+                     y, to_string(Bytes(peak.bytes)), to_string(Nanos(peak.time)));
   if (chart.budget > 0 && peak.bytes > chart.budget)
-    out += format(", <tspan class=\"over\">%s above the budget</tspan>",
-                  to_string(Bytes(peak.bytes - chart.budget)).c_str());
+    out += fmt::format(", <tspan class=\"over\">{} above the budget</tspan>",
+                       to_string(Bytes(peak.bytes - chart.budget)));
   return out + "</text>\n";
 }
 
 std::string peak_mark(const Peak& peak, const Frame& frame) {
-  return format("<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", frame.px(peak.time),
-                frame.py(peak.bytes));
+  return fmt::format("<circle class=\"mark\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", frame.px(peak.time),
+                     frame.py(peak.bytes));
 }
 
-// Entries in rows, of the categories that some panel has. Where the last row ends goes to `bottom`.
+// Draws entries in rows for the categories of some panel. `bottom` becomes the end of the last row.
 std::string legend(const MemoryChart& chart, double& bottom) {
   std::string out;
   double x = kLeft, y = kLegendTop;
@@ -223,9 +230,10 @@ std::string legend(const MemoryChart& chart, double& bottom) {
       x = kLeft;
       y += kLegendRow;
     }
-    out += format("<rect class=\"c%zu\" x=\"%.1f\" y=\"%g\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
-                  k % kColours, x, y - 11);
-    out += format("<text x=\"%.1f\" y=\"%g\">", x + 19, y) + svg_escape(chart.categories[k]) + "</text>\n";
+    out += fmt::format("<rect class=\"c{}\" x=\"{:.1f}\" y=\"{:g}\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
+                       k % kColours, x, y - 11);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:g}\">", x + 19, y) + svg_escape(chart.categories[k]) +
+           "</text>\n";
     x += width;
   }
   bottom = y;
@@ -236,7 +244,7 @@ double plot_height(std::size_t panels) {
   return panels == 1 ? 300 : panels == 2 ? 210 : panels <= 4 ? 150 : 120;
 }
 
-// One scale for all panels, so that they compare.
+// The scale of all panels, so that they compare.
 Axis common_axis(const MemoryChart& chart, const std::vector<Peak>& peaks, int ticks) {
   std::int64_t most = 0;
   for (const Peak& peak : peaks) most = std::max(most, peak.bytes);
@@ -272,11 +280,12 @@ std::string to_svg(const MemoryChart& chart) {
     if (peaks[p].bytes > 0) body += peak_mark(peaks[p], frame);
   }
   if (chart.panels.size() > shown.size())
-    body += format(
-        "<text x=\"%g\" y=\"%g\">%zu of %zu are left out: between the first and the last, those with the "
+    body += fmt::format(
+        "<text x=\"{:g}\" y=\"{:g}\">{} of {} are left out: between the first and the last, those with the "
         "highest peaks are shown</text>\n",
         kLeft, y + kFoot + 6, chart.panels.size() - shown.size(), chart.panels.size());
-  if (shown.empty()) body += format("<text x=\"%g\" y=\"%g\">nothing to show</text>\n", kLeft, y + 40);
+  if (shown.empty())
+    body += fmt::format("<text x=\"{:g}\" y=\"{:g}\">nothing to show</text>\n", kLeft, y + 40);
   return svg_begin(kWidth, y + kFoot + (chart.panels.size() > shown.size() ? 22 : 0), kLeft, chart.title,
                    chart.subtitle, kStyle) +
          body + "</svg>\n";

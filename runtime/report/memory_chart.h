@@ -1,5 +1,5 @@
-// What fills a device's HBM over a step, and when: areas by category, stacked, against the budget.
-// Self-contained, for light and dark pages.
+// The chart of a device's HBM over a step: areas by category, stacked, against the budget. It is
+// self-contained, for light and dark pages.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace hyperrun {
 
-// Of the devices of one role. What lives at times[i] does so until times[i + 1], and at last until the end;
-// of several points at one time each is a moment of its own.
+// The panel of the devices of one role. The bytes at times[i] last until times[i + 1], and the last ones
+// until the end. Several points at one time are moments of their own.
 struct MemoryPanel {
   std::string name;                              // "pp 0 (layers 0 to 7)"
-  std::int64_t planned = 0;                      // bytes of the arena that the plan takes
+  std::int64_t planned = 0;                      // bytes of the arena that the plan needs
   std::vector<std::int64_t> times;               // ns, ascending
   std::vector<std::vector<std::int64_t>> bytes;  // [category][point]
 
@@ -24,13 +24,13 @@ struct MemoryChart {
   std::string title;
   std::string subtitle;
   std::int64_t budget = 0;              // bytes
-  std::int64_t end = 0;                 // of the step, ns
+  std::int64_t end = 0;                 // end of the step, ns
   std::vector<std::string> categories;  // from the bottom up
-  std::vector<MemoryPanel> panels;      // of many only some are drawn
+  std::vector<MemoryPanel> panels;      // if there are many, only some are drawn
 };
 
-// With long curves, empty ones or none, a valid picture of a few hundred kilobytes. Points that share a
-// column of pixels are drawn as the one of them where the most lives: no peak is lost.
+// Draws a valid picture of a few hundred kilobytes, also for long or empty curves, or none. Among points that
+// share a column of pixels the highest one is drawn: no peak is lost.
 std::string to_svg(const MemoryChart& chart);
 
 }  // namespace hyperrun

@@ -1,6 +1,7 @@
 #include "runtime/report/metrics.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,7 +36,7 @@ StepMetrics parse(const std::string& line) {
   return m;
 }
 
-// A run that was killed while it wrote leaves half a line behind.
+// Cuts the half line that a run leaves when it is killed while it writes.
 void cut_torn_line(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;
@@ -86,7 +87,7 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
       all.push_back(m);
     } catch (const std::exception& e) {
       throw Error(Code::kSyntax, std::string("is no line of metrics: ") + e.what())
-          .at(path.string() + ":" + std::to_string(number));
+          .at(fmt::format("{}:{}", path.string(), number));
     }
     begin = end + 1;
   }

@@ -1,6 +1,7 @@
 #include "runtime/report/omni.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
+
 #include "runtime/base/median.h"
 #include "runtime/report/programs_json.h"
 #include "runtime/report/range_json.h"
@@ -54,11 +55,10 @@ std::string to_json_line(const OmniMetrics& m) {
 
 std::string to_json_line(const OmniEvaluation& evaluation) { return json_of(evaluation).dump(); }
 
-std::string words(const OmniEvaluation& e) {
-  return format(
-      "after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (without looking at most %.1f %%)",
-      static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples), 100 * e.share(),
-      static_cast<long long>(e.texts), 100 * e.without_looking());
+std::string describe(const OmniEvaluation& e) {
+  return fmt::format(
+      "after {} steps: {} right of {} held back {:.1f} %, of {} texts (without looking at most {:.1f} %)",
+      e.step, e.encoder, e.samples, 100 * e.share(), e.texts, 100 * e.without_looking());
 }
 
 std::string to_json(const OmniReport& r) {
@@ -96,29 +96,30 @@ std::string to_json(const OmniForecast& f) {
 }
 
 std::string to_text(const OmniForecast& f) {
-  std::string text = format("%s: %lld devices, simulated, the mean of %lld steps\n\n", f.job.c_str(),
-                            static_cast<long long>(f.devices), static_cast<long long>(f.steps));
+  std::string text =
+      fmt::format("{}: {} devices, simulated, the mean of {} steps\n\n", f.job, f.devices, f.steps);
   Table loads({left("encoder"), right("items of a micro-batch: least"), right("mean"), right("most")});
   for (const OmniForecast::Load& l : f.loads)
-    loads.row({l.encoder, std::to_string(l.least), format("%.1f", l.mean), std::to_string(l.most)});
+    loads.row({l.encoder, std::to_string(l.least), fmt::format("{:.1f}", l.mean), std::to_string(l.most)});
   Table runs({left("program"), left("does"), right("devices"), right("lasts")});
   for (const OmniForecast::Run& r : f.runs)
     runs.row({r.program, r.what, std::to_string(r.devices), to_string(r.lasts)});
   Table orders({left("order"), right("step"), right("bubble"), right("steps a second")});
   for (const OmniForecast::Ordered& o : f.orders)
-    orders.row({o.order, to_string(o.step), format("%.1f %%", 100 * o.bubble),
-                format("%.3fx", static_cast<double>(f.orders.front().step.value) /
-                                    static_cast<double>(o.step.value))});
+    orders.row({o.order, to_string(o.step), fmt::format("{:.1f} %", 100 * o.bubble),
+                fmt::format("{:.3f}x", static_cast<double>(f.orders.front().step.value) /
+                                           static_cast<double>(o.step.value))});
   return text + loads.str("  ") + "\n" + runs.str("  ") + "\n" + orders.str("  ");
 }
 
 std::string to_text(const OmniReport& r) {
   std::string text =
-      format("%lld steps in %.1f s (order: %s); a device is in a program %.1f %% of the time\n",
-             static_cast<long long>(r.steps), r.seconds, r.order.c_str(), 100 * r.utilisation);
-  if (!r.step_seconds.empty()) text += format("a step takes %.4g s, the median\n", median(r.step_seconds));
-  text += use_text(r);
-  for (const OmniEvaluation& e : r.evaluations) text += words(e) + "\n";
+      fmt::format("{} steps in {:.1f} s (order: {}); a device is in a program {:.1f} % of the time\n",
+                  r.steps, r.seconds, r.order, 100 * r.utilisation);
+  if (!r.step_seconds.empty())
+    text += fmt::format("a step takes {:.4g} s, the median\n", median(r.step_seconds));
+  text += describe_use(r);
+  for (const OmniEvaluation& e : r.evaluations) text += describe(e) + "\n";
   return text;
 }
 

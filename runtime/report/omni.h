@@ -1,4 +1,4 @@
-// What a run whose model has encoders writes down: a line for each step and each evaluation, and a summary.
+// The records of a run whose model has encoders: a line for each step and each evaluation, and a summary.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace hyperrun {
 
 struct OmniMetrics {
   std::int64_t step = 0;            // the first is 1
-  double loss = 0;                  // mean of the tokens that the step was to tell
-  double grad_norm = 0, lr = 0;     // of all programs together, before each is clipped
-  std::vector<std::int64_t> items;  // that encoders read, in the job's order
-  Nanos step_time{};                // since the step before had ended
-  Nanos time{};                     // when it ended, since the Unix epoch
+  double loss = 0;                  // mean over the predicted tokens of the step
+  double grad_norm = 0, lr = 0;     // of all programs together, before clipping
+  std::vector<std::int64_t> items;  // items that each encoder read, in the job's order
+  Nanos step_time{};                // since the end of the step before
+  Nanos time{};                     // end of the step, since the Unix epoch
 };
 
-// Of samples that are never trained on: how often the right text is the likeliest of all that there are.
+// The accuracy on held-back samples: how often the right text is the likeliest of all texts.
 struct OmniEvaluation {
-  std::int64_t step = 0;  // that the weights have learned
+  std::int64_t step = 0;  // last step that the weights have learned
   std::string encoder;
   std::int64_t samples = 0, texts = 0, correct = 0;
-  std::int64_t most_frequent = 0;  // samples that have the text that most have
+  std::int64_t most_frequent = 0;  // samples with the most frequent text
   Nanos time{};
 
   double share() const {
     return samples > 0 ? static_cast<double>(correct) / static_cast<double>(samples) : 0;
   }
-  // What always the same answer would come to, at best.
+  // The best accuracy of a constant answer.
   double without_looking() const {
     return samples > 0 ? static_cast<double>(most_frequent) / static_cast<double>(samples) : 0;
   }
@@ -41,30 +41,30 @@ struct OmniEvaluation {
 
 std::string to_json_line(const OmniMetrics& metrics);
 std::string to_json_line(const OmniEvaluation& evaluation);
-std::string words(const OmniEvaluation& evaluation);  // for people, a line without its end
+std::string describe(const OmniEvaluation& evaluation);  // for people, a line without its newline
 
 struct OmniReport : ProgramsReport {
-  std::string order;  // of tasks: "static" or "dynamic"
+  std::string order;  // order of tasks: "static" or "dynamic"
   std::vector<double> step_seconds;
   std::vector<OmniEvaluation> evaluations;
 };
 
 std::string to_json(const OmniReport& report);
-// None: the file is a report of another kind. Throws kMissingFile, or kSyntax where it is no report.
+// Reads a report; nullopt: it is of another kind. Throws kMissingFile, or kSyntax if it is no report.
 std::optional<OmniReport> read_omni_report(const std::filesystem::path& path);
 std::string to_text(const OmniReport& report);  // for people
 
-// The same job on the simulated machine.
+// The forecast of the same job on the simulated machine.
 struct OmniForecast {
   std::string job;
   std::int64_t devices = 0, steps = 0;
-  struct Load {  // items of an encoder for a micro-batch
+  struct Load {  // an encoder's items for a micro-batch
     std::string encoder;
     std::int64_t least = 0, most = 0;
     double mean = 0;
   };
   std::vector<Load> loads;
-  struct Run {  // of a program's Program
+  struct Run {  // a run of a program's Program
     std::string program, what;
     std::int64_t devices = 0;
     Nanos lasts{};
@@ -73,10 +73,10 @@ struct OmniForecast {
   struct Ordered {
     std::string order;
     Nanos step{};
-    double bubble = 0;  // share of the time of devices that have a program in which they do nothing
+    double bubble = 0;  // idle share of the time of devices with a program
   };
   std::vector<Ordered> orders;
-  std::optional<StepRange> range;  // of a step in the job's order, on a machine with a profile
+  std::optional<StepRange> range;  // range of a step in the job's order, on a machine with a profile
 };
 
 std::string to_json(const OmniForecast& forecast);

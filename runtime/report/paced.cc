@@ -1,6 +1,7 @@
 #include "runtime/report/paced.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
+
 #include "runtime/report/paced_json.h"
 #include "runtime/report/table.h"
 
@@ -9,22 +10,22 @@ namespace {
 
 std::string error_percent(Nanos predicted, Nanos measured) {
   if (predicted.value == 0) return "-";
-  return format("%+.2f%%",
-                100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
+  return fmt::format("{:+.2f}%",
+                     100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
 }
 
 }  // namespace
 
-std::string paced_text(const PacedUse& paced, std::string_view what, std::string_view times) {
+std::string describe_paced(const PacedUse& paced, std::string_view what, std::string_view times) {
   if (paced.steps == 0) return "";
   Table table({left("instruction"), right("count"), right("predicted"), right("measured"), right("error")});
   for (const PacedInstruction& i : paced.instructions)
     table.row({i.instruction, with_separators(i.count), to_string(i.predicted), to_string(i.measured),
                error_percent(i.predicted, i.measured)});
-  std::string text = "paced clock, time stretched " + format("%g", paced.dilation) + "-fold: ";
-  text += std::string(what) + " takes " + to_string(paced.measured) + ", the simulator says " +
-          to_string(paced.predicted) + " (" + error_percent(paced.predicted, paced.measured) + "; " +
-          std::to_string(paced.steps) + " " + std::string(times) + " measured)\n";
+  std::string text = fmt::format(
+      "paced clock, time stretched {:g}-fold: {} takes {}, the simulator says {} ({}; {} {} measured)\n",
+      paced.dilation, what, to_string(paced.measured), to_string(paced.predicted),
+      error_percent(paced.predicted, paced.measured), paced.steps, times);
   if (paced.original_peak.value > 0)
     text += "the small model ran to the scale of one that takes " + to_string(paced.original_peak) +
             " of a device's HBM\n";

@@ -1,11 +1,12 @@
 #include "runtime/report/plan_chart.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/report/axis.h"
 #include "runtime/report/svg.h"
@@ -13,14 +14,15 @@
 namespace hyperrun {
 namespace {
 
-constexpr double kWidth = 960, kLeft = 40, kRight = 830;  // of the bars; what they come to stands beside them
-constexpr double kLegend = 88, kBars = 112;               // the tops of both
+constexpr double kWidth = 960, kLeft = 40,
+                 kRight = 830;               // borders of the bars; their totals stand beside them
+constexpr double kLegend = 88, kBars = 112;  // tops of the legend and the bars
 constexpr double kRow = 46, kNameHeight = 18, kBarHeight = 17;
 constexpr double kFrontLeft = 96, kFrontRight = 800, kFrontHeight = 300, kFrontHeading = 76;
-constexpr double kFoot = 62;         // below the last axis
-constexpr double kPartInSight = 46;  // pixels: a wider part is told in numbers
-constexpr double kApart = 17;        // pixels from line to line of text
-// A budget that is further above all points is named, not drawn to scale.
+constexpr double kFoot = 62;         // height below the last axis
+constexpr double kPartInSight = 46;  // pixels: a wider part has its time written in it
+constexpr double kApart = 17;        // pixels between lines of text
+// A budget beyond this multiple of all points is named, not drawn to scale.
 constexpr std::int64_t kInSight = 2;
 constexpr std::size_t kMostBars = 24;
 constexpr std::size_t kColours = 6;
@@ -48,40 +50,41 @@ constexpr SvgStyle kStyle{
     .dot { stroke: #0f172a; }
 )"};
 
-std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+std::string time_text(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
 double step_of(const PlanBar& bar) { return std::accumulate(bar.parts.begin(), bar.parts.end(), 0.0); }
 
 std::string text_at(const char* style, double x, double y, const char* anchor, const std::string& text) {
-  return format("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", style, x, y, anchor) +
+  return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">", style, x, y,
+                     anchor) +
          svg_escape(text) + "</text>\n";
 }
 
 std::string line(const char* style, double x1, double y1, double x2, double y2) {
-  return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", style, x1, y1, x2,
-                y2);
+  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", style,
+                     x1, y1, x2, y2);
 }
 
-// About the width of a text of 13 pixels' height.
+// The approximate width of a text of 13 pixels' height.
 double width_of(const std::string& text) { return 7.7 * static_cast<double>(text.size()); }
 
-// --- the ranking ----------------------------------------------------------------------------------------
+// --- Ranking --------------------------------------------------------------------------------------------
 
 std::string legend(const PlanChart& chart) {
   std::string out;
   double x = kLeft;
   for (std::size_t p = 0; p < chart.parts.size(); ++p) {
-    out += format("<rect class=\"p%zu\" x=\"%.1f\" y=\"%g\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
-                  p % kColours, x, kLegend - 11);
+    out += fmt::format("<rect class=\"p{}\" x=\"{:.1f}\" y=\"{:g}\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
+                       p % kColours, x, kLegend - 11);
     out += text_at("", x + 19, kLegend, "start", chart.parts[p]);
     x += 36 + width_of(chart.parts[p]);
   }
   if (chart.bound <= 0) return out;
   return out + line("bound", x, kLegend - 5, x + 18, kLegend - 5) +
-         text_at("", x + 25, kLegend, "start", "no strategy is below " + time_words(chart.bound));
+         text_at("", x + 25, kLegend, "start", "no strategy is below " + time_text(chart.bound));
 }
 
-// Where a text of a part stands, so that the bound's line does not cross it.
+// The place of a part's text, so that the bound's line does not cross it.
 double beside(double bound, double middle, double from, double to) {
   constexpr double kHalf = kPartInSight / 2;
   if (std::abs(bound - middle) >= kHalf) return middle;
@@ -98,17 +101,18 @@ std::string bar(const PlanChart& chart, const PlanBar& b, double y, const Axis& 
     until += b.parts[p];
     const double width = axis.place(until, kLeft, kRight) - from;
     if (width <= 0) continue;
-    const std::string share = format("%.1f %%", 100 * b.parts[p] / step);
-    out += format("<rect class=\"p%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%g\"><title>",
-                  p % kColours, from, top, width, kBarHeight) +
-           svg_escape(chart.parts[p] + ": " + time_words(b.parts[p]) + ", " + share) + "</title></rect>\n";
+    const std::string share = fmt::format("{:.1f} %", 100 * b.parts[p] / step);
+    out +=
+        fmt::format("<rect class=\"p{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\"><title>",
+                    p % kColours, from, top, width, kBarHeight) +
+        svg_escape(chart.parts[p] + ": " + time_text(b.parts[p]) + ", " + share) + "</title></rect>\n";
     if (width >= kPartInSight)
       out += text_at("in", beside(bound, from + width / 2, from, from + width), top + 12.5, "middle", share);
   }
-  return out + text_at("step", axis.place(step, kLeft, kRight) + 8, top + 13, "start", time_words(step));
+  return out + text_at("step", axis.place(step, kLeft, kRight) + 8, top + 13, "start", time_text(step));
 }
 
-// Where they end goes to `y`.
+// Draws the bars; `y` becomes their end.
 std::string ranking(const PlanChart& chart, double& y) {
   const std::size_t shown = std::min(chart.bars.size(), kMostBars);
   double most = chart.bound;
@@ -132,12 +136,12 @@ std::string ranking(const PlanChart& chart, double& y) {
   }
   y = bottom + kFoot;
   if (shown == chart.bars.size()) return out;
-  out += text_at("", kLeft, y, "start", format("and %zu more", chart.bars.size() - shown));
+  out += text_at("", kLeft, y, "start", fmt::format("and {} more", chart.bars.size() - shown));
   y += kApart;
   return out;
 }
 
-// --- the front ------------------------------------------------------------------------------------------
+// --- Front ----------------------------------------------------------------------------------------------
 
 struct Frame {
   Axis x, y;
@@ -163,23 +167,25 @@ std::string grid(const Frame& frame) {
   return out + text_at("", (kFrontLeft + kFrontRight) / 2, frame.bottom + 44, "middle", "HBM of a device");
 }
 
-// With so much memory the best takes so long: from point to point, and as long with more.
+// The steps of the front: with a point's memory the best takes its time, and as long with more, up to the
+// next point.
 std::string steps(const std::vector<PlanPoint>& points, std::size_t colour, const Frame& frame) {
   std::string d;
   for (const PlanPoint& p : points)
-    d += d.empty() ? format("M%.1f,%.1f", frame.px(p.bytes), frame.py(p.time))
-                   : format("H%.1fV%.1f", frame.px(p.bytes), frame.py(p.time));
-  std::string out = format("<path class=\"s s%zu\" d=\"", colour) + d + format("H%g\"/>\n", kFrontRight);
+    d += d.empty() ? fmt::format("M{:.1f},{:.1f}", frame.px(p.bytes), frame.py(p.time))
+                   : fmt::format("H{:.1f}V{:.1f}", frame.px(p.bytes), frame.py(p.time));
+  std::string out =
+      fmt::format("<path class=\"s s{}\" d=\"", colour) + d + fmt::format("H{:g}\"/>\n", kFrontRight);
   for (const PlanPoint& p : points)
-    out += format("<circle class=\"dot d%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>", colour,
-                  frame.px(p.bytes), frame.py(p.time)) +
-           svg_escape(p.name + ": " + time_words(p.time) + ", " + to_string(Bytes(p.bytes))) +
+    out += fmt::format("<circle class=\"dot d{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>", colour,
+                       frame.px(p.bytes), frame.py(p.time)) +
+           svg_escape(p.name + ": " + time_text(p.time) + ", " + to_string(Bytes(p.bytes))) +
            "</title></circle>\n";
   return out;
 }
 
-// Texts that want to stand at `wanted`, ascending: those that would overlap stand one below the other, around
-// the middle of where they would.
+// Places of texts wanted at `wanted`, ascending. Texts that would overlap stand one below the other, around
+// the middle of their wanted places.
 std::vector<double> apart(const std::vector<double>& wanted) {
   struct Block {
     double sum;
@@ -204,9 +210,9 @@ std::vector<double> apart(const std::vector<double>& wanted) {
   return places;
 }
 
-// Beside the ends of the lines.
+// Writes names beside the ends of the lines.
 std::string names(const std::vector<PlanSeries>& front, const Frame& frame) {
-  std::vector<std::pair<double, std::size_t>> ends;  // and which line's
+  std::vector<std::pair<double, std::size_t>> ends;  // height and index of the line
   for (std::size_t i = 0; i < front.size(); ++i) ends.emplace_back(frame.py(front[i].points.back().time), i);
   std::ranges::sort(ends);
   std::vector<double> wanted;
@@ -215,8 +221,8 @@ std::string names(const std::vector<PlanSeries>& front, const Frame& frame) {
   std::string out;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::size_t series = ends[i].second;
-    out += format("<circle class=\"dot d%zu\" cx=\"%g\" cy=\"%.1f\" r=\"5\"/>\n", series % kColours,
-                  kFrontRight + 18, places[i]);
+    out += fmt::format("<circle class=\"dot d{}\" cx=\"{:g}\" cy=\"{:.1f}\" r=\"5\"/>\n", series % kColours,
+                       kFrontRight + 18, places[i]);
     out += text_at("name", kFrontRight + 29, places[i] + 4.5, "start", front[series].name);
   }
   return out;

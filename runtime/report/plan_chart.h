@@ -1,5 +1,5 @@
-// What a planner has found: the ranking of strategies, a bar for each of where its step goes; and the front
-// of step time against memory. Self-contained, for light and dark pages.
+// The chart of a planner's answers: the ranking of strategies, with a bar for the parts of each one's step,
+// and the front of step time against memory. It is self-contained, for light and dark pages.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace hyperrun {
 
 struct PlanBar {
   std::string name;           // the strategy
-  std::vector<double> parts;  // ns, in the order of PlanChart::parts; together the step
+  std::vector<double> parts;  // parts of the step in ns, in the order of PlanChart::parts
 };
 
 struct PlanPoint {
-  std::int64_t bytes = 0;  // of HBM
+  std::int64_t bytes = 0;  // bytes of HBM
   double time = 0;         // ns
   std::string name;
 };
 
-// Points with one number of devices, for which less memory means a longer step.
+// A series of points with one number of devices; less memory means a longer step.
 struct PlanSeries {
   std::string name;  // "256 devices"
   std::vector<PlanPoint> points;
@@ -29,13 +29,13 @@ struct PlanChart {
   std::string title, subtitle;
   std::vector<std::string> parts;  // "compute"
   std::vector<PlanBar> bars;       // the best first
-  double bound = 0;                // ns that no step is below; 0: it is not known
-  std::vector<PlanSeries> front;   // empty: it is not drawn
+  double bound = 0;                // lower bound of a step, ns; 0: not known
+  std::vector<PlanSeries> front;   // the front; empty: it is not drawn
   std::int64_t budget = 0;         // bytes of HBM
-  std::string note;                // below the bars: what they prove
+  std::string note;                // text below the bars: what they prove
 };
 
-// With many bars or none a valid picture.
+// Draws a valid picture for any number of bars.
 std::string to_svg(const PlanChart& chart);
 
 }  // namespace hyperrun

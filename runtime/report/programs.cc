@@ -1,6 +1,7 @@
 #include "runtime/report/programs.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
+
 #include "runtime/ir/job.h"
 #include "runtime/report/programs_json.h"
 
@@ -38,12 +39,12 @@ void read_into(ProgramsReport& r, const Json& json) {
     r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
 }
 
-std::string use_text(const ProgramsReport& r) {
+std::string describe_use(const ProgramsReport& r) {
   std::string text;
   for (const ProgramUse& p : r.programs)
-    text += format("  %-28s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
-                   static_cast<long long>(p.devices), static_cast<long long>(p.runs),
-                   r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
+    text += fmt::format("  {:<28} {:3} devices, {:6} runs, {:5.1f} % of the time of each\n", p.name,
+                        p.devices, p.runs,
+                        r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// What reports of runs of several programs have in common.
+// The common part of reports of runs of several programs.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-// How long the devices of a program were in it.
+// The time that a program's devices were in it.
 struct ProgramUse {
   std::string name;
   std::int64_t devices = 0, runs = 0;
@@ -20,14 +20,14 @@ struct ProgramsReport {
   std::string clock;  // "native", "paced" or "simulated"
   double dilation = 1;
   std::vector<ProgramUse> programs;
-  double seconds = 0;      // from the begin of the first program to the end of the last
-  double utilisation = 0;  // of that the share in which a device is in a program, mean of those that have one
+  double seconds = 0;      // from the beginning of the first program to the end of the last
+  double utilisation = 0;  // share of that time in which a device is in a program, mean over devices with one
 
   double per_second(std::int64_t count) const {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0;
   }
 };
 
-std::string use_text(const ProgramsReport& report);  // for people, a line each
+std::string describe_use(const ProgramsReport& report);  // for people, a line each
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// JSON of what reports of several programs have in common. Included by .cc files only.
+// JSON of the common part of reports of several programs. Included by .cc files only.
 #pragma once
 
 #include <exception>
@@ -14,12 +14,12 @@ namespace hyperrun {
 
 inline constexpr int kProgramsFormat = 1;
 
-// The begin of the object that says what kind of report it is.
+// The beginning of the object, with the kind of report.
 Json json_of(const ProgramsReport& report, const char* kind);
 void read_into(ProgramsReport& report, const Json& json);  // throws Json::exception or kSyntax
 
-// The report in a file, as `of` makes it of its JSON; none: it is of another kind. Throws kMissingFile, or
-// kSyntax where it is no report.
+// Reads a file's report, which `of` makes of its JSON; nullopt: it is of another kind. Throws kMissingFile,
+// or kSyntax if it is no report.
 template <class Of>
 auto read_report_of(const char* kind, const std::filesystem::path& path, Of of)
     -> std::optional<decltype(of(Json()))> {

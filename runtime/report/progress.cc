@@ -29,14 +29,14 @@ std::string_view environment(const char* name) {
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1 && environment("TERM") != "dumb"; }
 
-// One column is left free: a terminal whose last column is filled may wrap.
+// The terminal's width less one column: a terminal whose last column is filled may wrap.
 int terminal_width(int fd) {
   winsize size{};
   bool known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return (known ? size.ws_col : kUnknownWidth) - 1;
 }
 
-// In one call where it can be, so that the terminal never shows half a line.
+// Writes in one call if possible, so that the terminal never shows half a line.
 void put(int fd, std::string_view data) {
   while (!data.empty()) {
     auto n = ::write(fd, data.data(), data.size());
@@ -70,8 +70,8 @@ void ProgressLine::update(const StepMetrics& metrics) {
   if (!drawn_at_ || last || now - *drawn_at_ >= interval) draw(now);
 }
 
-// The time of a step, as far as the estimate goes, is from one update to the next: data, checkpoints and
-// stalls count too. Recent steps weigh more, over about twenty of them.
+// Updates the smoothed time of a step. It is taken from one update to the next: data, checkpoints and stalls
+// count too. Recent steps weigh more, over about twenty of them.
 void ProgressLine::observe(const StepMetrics& metrics, Nanos now) {
   constexpr double kRecent = 0.05;
   Nanos took = updated_at_ ? now - *updated_at_ : metrics.step_time;
@@ -91,8 +91,8 @@ Nanos ProgressLine::eta() const {
 void ProgressLine::draw(Nanos now) {
   int width = *options_.live ? terminal_width(options_.fd) : kLogWidth;
   const ProgressTime time{eta(), *updated_at_ - *began_at_};
-  std::string text = progress_text(*latest_, options_.steps, time, width, *options_.color);
-  // The new text goes over the old one and only what is left of that is cleared: nothing blinks.
+  std::string text = describe_progress(*latest_, options_.steps, time, width, *options_.color);
+  // The new text overwrites the old one, and only the rest of that is cleared: nothing blinks.
   put(options_.fd, *options_.live ? '\r' + text + "\x1b[K" : text + '\n');
   line_open_ = *options_.live;
   latest_drawn_ = true;

@@ -1,4 +1,4 @@
-// What a user sees while a job trains: one live line on a terminal, plain lines in a log.
+// The progress of a training job on the screen: one live line on a terminal, plain lines in a log.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace hyperrun {
 
-// What the clock says of a run: how long it still takes, of the last step how long it has taken.
+// The times of a run: the remaining time, and the duration of the last step.
 struct ProgressTime {
   std::optional<Nanos> eta, elapsed;
 };
 
-// The line's text for a step of `steps`: full where it fits in `width` columns; narrower ones first lose
-// words, then the fields that matter least. With color, ANSI sequences (no columns of their own).
-std::string progress_text(const StepMetrics& metrics, std::int64_t steps, ProgressTime time, int width,
-                          bool color);
+// The line's text for a step of `steps`. It is full if it fits in `width` columns. Narrower lines first lose
+// words, then the least important fields. With color it has ANSI sequences, which count no columns.
+std::string describe_progress(const StepMetrics& metrics, std::int64_t steps, ProgressTime time, int width,
+                              bool color);
 
 struct ProgressOptions {
   int fd = 1;
   std::int64_t steps = 0;  // number of the last step
-  // Found from fd and the environment if not given: live on a terminal (TERM not "dumb"); color if live
-  // and NO_COLOR is not set.
+  // If not given, they are found from fd and the environment: live on a terminal (TERM not "dumb"); color if
+  // live and NO_COLOR is not set.
   std::optional<bool> live;
   std::optional<bool> color;
-  Nanos live_interval{100'000'000};     // at most so often is the live line redrawn
-  Nanos plain_interval{5'000'000'000};  // so often a plain line is written
-  std::function<Nanos()> clock;         // steady; the host's if not given
+  Nanos live_interval{100'000'000};     // least interval between two updates of the live line
+  Nanos plain_interval{5'000'000'000};  // interval between plain lines
+  std::function<Nanos()> clock;         // a steady clock; empty: the host's
 };
 
-// Not for several threads at once. Output that cannot be written (a closed pipe) is dropped: a run does
-// not end because nobody watches.
+// The progress line. It is used by one thread at a time. Output that cannot be written (a closed pipe) is
+// dropped: a run does not end because nobody watches.
 class ProgressLine {
  public:
   explicit ProgressLine(ProgressOptions options);
@@ -43,11 +43,11 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // After each step. The first and the last step are always shown.
+  // Must be called after each step. The first and the last step are always shown.
   void update(const StepMetrics& metrics);
   // Writes a whole line (a message, a log entry) without tearing the live line, which stays below it.
   void print(std::string_view line);
-  // The last step stays on the screen; later output starts on a line of its own.
+  // Leaves the last step on the screen; later output starts on a line of its own.
   void finish();
 
  private:
@@ -60,7 +60,7 @@ class ProgressLine {
   std::optional<Nanos> drawn_at_;
   bool latest_drawn_ = false;
   bool line_open_ = false;  // the cursor stands behind a live line
-  double step_nanos_ = 0;   // of a step, smoothed
+  double step_nanos_ = 0;   // duration of a step, smoothed
   std::optional<Nanos> began_at_, updated_at_;
   int samples_ = 0;
 };

@@ -7,7 +7,7 @@
 namespace hyperrun {
 
 Json to_json(const StepRange& range);
-// Throws Json::exception or kSyntax where something is missing or of another kind.
+// Throws Json::exception or kSyntax if a field is missing or of another kind.
 StepRange range_from(const Json& json);
 
 }  // namespace hyperrun

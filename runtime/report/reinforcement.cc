@@ -1,6 +1,7 @@
 #include "runtime/report/reinforcement.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
+
 #include "runtime/report/programs_json.h"
 #include "runtime/report/range_json.h"
 
@@ -83,21 +84,19 @@ std::optional<ReinforcementReport> read_reinforcement_report(const std::filesyst
 }
 
 std::string to_text(const ReinforcementReport& r) {
-  std::string text =
-      format("%lld steps in %.1f s, %lld tokens generated; a device is in a program %.1f %% of the time\n",
-             static_cast<long long>(r.steps), r.seconds, static_cast<long long>(r.generated_tokens),
-             100 * r.utilisation);
-  text +=
-      format("learned from %.1f completions (%.1f tokens) a second; %.1f %% of slots filled in %lld passes\n",
-             r.per_second(r.learned_completions), r.per_second(r.learned_tokens), 100 * r.filled_slots,
-             static_cast<long long>(r.decode_passes));
-  text += use_text(r);
+  std::string text = fmt::format(
+      "{} steps in {:.1f} s, {} tokens generated; a device is in a program {:.1f} % of the time\n", r.steps,
+      r.seconds, r.generated_tokens, 100 * r.utilisation);
+  text += fmt::format(
+      "learned from {:.1f} completions ({:.1f} tokens) a second; {:.1f} % of slots filled in {} passes\n",
+      r.per_second(r.learned_completions), r.per_second(r.learned_tokens), 100 * r.filled_slots,
+      r.decode_passes);
+  text += describe_use(r);
   if (!r.evaluations.empty()) {
     const EvaluationMetrics &first = r.evaluations.front(), &last = r.evaluations.back();
-    text += format(
-        "reward on tasks held back: %.3f after %lld steps, %.3f after %lld; %.1f %% and %.1f %% correct\n",
-        first.reward, static_cast<long long>(first.step), last.reward, static_cast<long long>(last.step),
-        100 * first.correct, 100 * last.correct);
+    text += fmt::format(
+        "reward on tasks held back: {:.3f} after {} steps, {:.3f} after {}; {:.1f} % and {:.1f} % correct\n",
+        first.reward, first.step, last.reward, last.step, 100 * first.correct, 100 * last.correct);
   }
   return text;
 }

@@ -221,8 +221,8 @@ std::string to_json(const RunReport& report) {
 
 namespace {
 
-// Without the library's own marks.
-std::string words_of(const Json::exception& e) {
+// The exception's text without the library's own marks.
+std::string cause_of(const Json::exception& e) {
   const std::string text = e.what();
   const std::size_t end = text.find("] ");
   return text.starts_with('[') && end != std::string::npos ? text.substr(end + 2) : text;
@@ -252,7 +252,7 @@ RunReport report_from_json(const std::string& text, const std::string& place) {
     if (json.contains("simulated")) r.simulated = simulated(json.at("simulated"));
     return r;
   } catch (const Json::exception& e) {
-    throw Error(Code::kSyntax, "is no report: " + words_of(e))
+    throw Error(Code::kSyntax, "is no report: " + cause_of(e))
         .at(place)
         .legal("a report.json as a run writes it")
         .fix(again);

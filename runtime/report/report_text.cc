@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,16 +15,16 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kManyDevices = 16;  // from here on the streams' table shows a summary
+constexpr std::size_t kManyDevices = 16;  // from this number of devices on the streams' table shows a summary
 constexpr std::string_view kIndent = "  ";
 
 template <class Unit>
 std::string percent(Unit part, Unit whole) {
   if (whole.value <= 0) return "-";
-  return format("%.1f%%", 100.0 * static_cast<double>(part.value) / static_cast<double>(whole.value));
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part.value) / static_cast<double>(whole.value));
 }
 
-// "0-3,6"
+// The devices as "0-3,6".
 std::string device_list(const std::vector<std::int32_t>& devices) {
   std::string text;
   for (std::size_t i = 0; i < devices.size();) {
@@ -36,7 +38,7 @@ std::string device_list(const std::vector<std::int32_t>& devices) {
   return text;
 }
 
-// Devices that `key` cannot tell apart, in the order of the first of each group.
+// Groups of devices with equal `key`, in the order of the first of each group.
 template <class Key>
 std::vector<std::vector<const DeviceReport*>> groups(const RunReport& report, Key key) {
   std::vector<std::vector<const DeviceReport*>> out;
@@ -57,17 +59,17 @@ std::string device_list(const std::vector<const DeviceReport*>& group) {
 }
 
 std::string headline(const RunReport& report, const ReportTotals& t) {
-  std::string text = report.job + ": " + with_separators(t.steps) +
-                     (t.steps == 1 ? " step in " : " steps in ") + to_string(report.time) + " on " +
-                     std::to_string(report.devices.size()) + ' ' + report.machine +
-                     (report.devices.size() == 1 ? " device" : " devices");
+  std::string text =
+      fmt::format("{}: {}{}{} on {} {}{}", report.job, with_separators(t.steps),
+                  t.steps == 1 ? " step in " : " steps in ", to_string(report.time), report.devices.size(),
+                  report.machine, report.devices.size() == 1 ? " device" : " devices");
   if (report.tokens > 0) {
     text += ", " + with_separators(std::llround(t.tokens_per_second)) + " tokens/s";
   }
   return text + '\n';
 }
 
-// "loss 5.5430 at step 1, 2.9871 at step 300 (least 2.9560 at step 290)"
+// The loss as "loss 5.5430 at step 1, 2.9871 at step 300 (least 2.9560 at step 290)".
 std::string loss_line(const RunReport& report) {
   const StepReport *first = nullptr, *last = nullptr, *least = nullptr;
   for (const auto& s : report.steps) {
@@ -87,7 +89,7 @@ std::string loss_line(const RunReport& report) {
   return text + '\n';
 }
 
-// What overlaps differs from device to device, which are alike nevertheless.
+// The tiers without the executed categories, which overlap differently on devices that are otherwise alike.
 std::vector<TierUse> as_planned(std::vector<TierUse> tiers) {
   for (TierUse& tier : tiers) {
     std::erase_if(tier.categories, [](const CategoryUse& c) { return c.planned == Bytes(0); });
@@ -106,7 +108,7 @@ const DeviceReport& fullest(const std::vector<const DeviceReport*>& group) {
   return **std::ranges::max_element(group, {}, most);
 }
 
-// Rows that differ under totals that do not.
+// Explains rows that differ under equal totals.
 constexpr const char* kTwoMoments =
     "  of each kind where the most was live: planned with one instruction after the other, executed as they\n"
     "  overlapped, which may be another moment\n";
@@ -221,7 +223,7 @@ std::vector<std::string> stream_names(const RunReport& report) {
   return names;
 }
 
-// With many devices: those with the least, the median and the most exposed communication.
+// The devices shown: if there are many, those with the least, the median and the most exposed communication.
 std::vector<std::pair<std::string, const DeviceReport*>> stream_rows(const RunReport& report) {
   std::vector<std::pair<std::string, const DeviceReport*>> rows;
   for (const auto& d : report.devices) rows.emplace_back(std::to_string(d.device), &d);
@@ -262,7 +264,7 @@ std::string to_text(const RunReport& report) {
   auto t = totals(report);
   return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
          transfers_table(report) + streams_table(report) +
-         (report.paced ? "\n" + paced_text(*report.paced, "a step", "steps") : "") + warning(t);
+         (report.paced ? "\n" + describe_paced(*report.paced, "a step", "steps") : "") + warning(t);
 }
 
 }  // namespace hyperrun

@@ -39,7 +39,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// True if `path` is ours now: made, or there and empty. mkdir decides between two runs that start at
+// Returns true if `path` is ours now: made, or there and empty. mkdir decides between two runs that start at
 // the same time.
 bool claim(const fs::path& path) {
   std::error_code error;
@@ -50,7 +50,7 @@ bool claim(const fs::path& path) {
   return empty;
 }
 
-// The folder the path names, with a name of its own at its end, so that a suffix can be put to it.
+// The path with a name at its end, so that a suffix can be appended.
 fs::path clean(const fs::path& path) {
   auto p = path.lexically_normal();
   if (!p.has_filename()) p = p.parent_path();

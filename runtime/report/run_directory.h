@@ -21,26 +21,27 @@ inline constexpr std::string_view kReportFile = "report.json";
 inline constexpr std::string_view kTraceFile = "trace.pftrace";
 inline constexpr std::string_view kLossFile = "loss.svg";
 
-// A file is replaced whole or not at all: written beside, synced, renamed. Throws kUnwritable.
+// Replaces a file whole or not at all: the new one is written beside it, synced, and renamed. Throws
+// kUnwritable.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-// Fills "{job}" (characters other than letters, digits, '.', '_' and '-' become '_') and "{time}"
-// (local, "20260131-235959") into run.directory of a job.
+// Fills in "{job}" (characters other than letters, digits, '.', '_' and '-' become '_') and "{time}" (local,
+// "20260131-235959") in run.directory of a job.
 std::string expand_directory(std::string_view pattern, std::string_view job, Nanos since_epoch);
 
 class RunDirectory {
  public:
-  // Makes `path` and its parents. What an earlier run left is never touched: if `path` exists and is not
+  // Makes `path` and its parents. An earlier run's files are never touched: if `path` exists and is not
   // empty, the first of path-2, path-3, ... that does not exist or is empty is taken. Throws kUnwritable.
   static RunDirectory create(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
-  // One sentence for the user if another folder than the requested one was taken, else "".
+  // A sentence for the user if another folder than the requested one was taken, else "".
   const std::string& notice() const { return notice_; }
 
-  // Atomically. Throws kUnwritable.
+  // Writes a file atomically. Throws kUnwritable.
   void write(std::string_view name, std::string_view content) const;
 
  private:
@@ -48,21 +49,22 @@ class RunDirectory {
   std::string notice_;
 };
 
-// What ran, where, and how it ended. Written at the start (state "running") and again at the end.
+// The manifest of a run: what ran, where, and how it ended. It is written at the start (state "running") and
+// again at the end.
 struct Manifest {
   std::string job;
   std::vector<std::string> command_line;
   std::vector<std::pair<std::string, std::string>> libraries;  // name, version
   std::uint64_t seed = 0;
-  std::vector<std::string> hosts;  // of each device, by its number
-  Nanos start{};                   // since the Unix epoch
+  std::vector<std::string> hosts;  // host of each device, by its number
+  Nanos start{};                   // start, since the Unix epoch
   std::optional<Nanos> end;
   std::string state = "running";   // running, finished, failed, interrupted
-  std::optional<int> exit_status;  // of the process, with `end`
+  std::optional<int> exit_status;  // exit status of the process, with `end`
   std::string error;               // the whole message if it failed or was interrupted
 };
 
-// JSON, indented; hyperrun's own version and git revision are added.
+// JSON, indented, with hyperrun's own version and git revision.
 std::string to_json(const Manifest& manifest);
 
 }  // namespace hyperrun

@@ -1,10 +1,10 @@
 #include "runtime/report/svg.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdarg>
 #include <cstdio>
-
-#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {
@@ -47,16 +47,16 @@ std::string svg_escape(std::string_view text) {
 
 std::string svg_begin(double width, double height, double left, std::string_view title,
                       std::string_view subtitle, const SvgStyle& style) {
-  std::string out = format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" "
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:g} {:g}\" width=\"{:g}\" height=\"{:g}\" "
       "role=\"img\">\n",
       width, height, width, height);
   out += "<title>" + svg_escape(title) + "</title>\n";
   out += "<style>\n" + std::string(kLight) + std::string(style.light);
   out += "  @media (prefers-color-scheme: dark) {\n" + std::string(kDark) + std::string(style.dark) + "  }\n";
   out += "</style>\n";
-  out += format("<text class=\"title\" x=\"%g\" y=\"36\">", left) + svg_escape(title) + "</text>\n";
-  out += format("<text x=\"%g\" y=\"58\">", left) + svg_escape(subtitle) + "</text>\n";
+  out += fmt::format("<text class=\"title\" x=\"{:g}\" y=\"36\">", left) + svg_escape(title) + "</text>\n";
+  out += fmt::format("<text x=\"{:g}\" y=\"58\">", left) + svg_escape(subtitle) + "</text>\n";
   return out;
 }
 

@@ -20,31 +20,32 @@ struct Column {
 Column left(std::string title);
 Column right(std::string title);
 
-// How many terminal columns UTF-8 text takes, one for each code point.
+// Number of terminal columns of UTF-8 text, one for each code point.
 std::size_t display_width(std::string_view text);
 
-// "1,234,567"
+// The number as "1,234,567".
 std::string with_separators(std::int64_t number);
 
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  // One cell a column; fewer leave the rest empty, more are a bug.
+  // Adds a row with one cell a column; fewer leave the rest empty, more are a bug.
   void row(std::vector<std::string> cells);
-  // A line across all columns, however long.
+  // Adds a line across all columns, however long.
   void note(std::string text);
-  // A line between the rows before and after, for totals.
+  // Adds a rule between the rows before and after, for totals.
   void rule();
   bool empty() const { return rows_.empty(); }
 
-  // Each line starts with indent and ends with a newline, without trailing spaces. Titles, a rule, rows.
+  // The table. Each line starts with indent and ends with a newline, without trailing spaces. Titles come
+  // first, then a rule and the rows.
   std::string str(std::string_view indent = "") const;
 
  private:
   std::vector<Column> columns_;
   struct Row {
-    std::vector<std::string> cells;  // none: a note or a rule
+    std::vector<std::string> cells;  // empty: a note or a rule
     std::string note;                // empty: a rule
   };
   std::vector<Row> rows_;

@@ -1,6 +1,7 @@
 #include "runtime/report/trace.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
@@ -22,12 +23,12 @@ using proto::trace::TrackDescriptor;
 using proto::trace::TrackEvent;
 
 constexpr std::uint32_t kSequence = 1;      // one writer, one sequence
-constexpr std::uint64_t kRunTrack = 1;      // for moments of all devices
+constexpr std::uint64_t kRunTrack = 1;      // track for moments of all devices
 constexpr std::int32_t kFirstPid = 10'000;  // device 3 is "pid" 10003: 0 has a meaning of its own
 constexpr int kTraceStreams = 8;
 constexpr std::uint32_t kPacketTag = 1 << 3 | 2;  // Trace.packet, length-delimited
 
-// Tracks of a device: itself, its streams from 1, its counters after them.
+// Number of a track of a device: 0 is the device, its streams count from 1, its counters follow.
 std::uint64_t track_of(std::int32_t device, std::uint64_t part) {
   return (static_cast<std::uint64_t>(device) + 1) << 16 | part;
 }
@@ -35,10 +36,10 @@ std::uint64_t stream_track(std::int32_t device, TraceStream stream) {
   return track_of(device, 1 + static_cast<std::uint64_t>(stream));
 }
 
-// Strings that go into the file once and are a number from then on.
+// The strings that go into the file once and are a number from then on.
 class Interner {
  public:
-  // The string's number; `add` is called with it the first time.
+  // Returns the string's number; `add` is called with it the first time.
   template <class Add>
   std::uint64_t id(std::string_view text, Add add) {
     auto found = ids_.find(text);
@@ -59,7 +60,7 @@ class Interner {
   std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> ids_;
 };
 
-// Where a stream's track stands: the ends of the slices that are open, the innermost last.
+// The ends of a stream's open slices, the innermost last.
 struct OpenSlices {
   std::vector<Nanos> ends;
   Nanos last_start{};
@@ -84,7 +85,7 @@ std::string_view name(TraceStream stream) {
 std::uint64_t flow_id(std::initializer_list<std::uint64_t> parts) {
   std::uint64_t h = 0x9e3779b97f4a7c15u;
   for (auto part : parts) {
-    // The finalizer of SplitMix64, over each part in turn: equal parts in another order differ.
+    // This is the finalizer of SplitMix64, over each part in turn: equal parts in another order differ.
     h += part + 0x9e3779b97f4a7c15u;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
     h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
@@ -145,7 +146,7 @@ struct TraceWriter::Impl {
     }
   }
 
-  // Ends what is over at `time`. An end is written only now, before anything that starts at the same
+  // Ends slices that are over at `time`. An end is written only now, before anything that starts at the same
   // moment: readers sort by time and keep the file's order among equals.
   void end_until(std::uint64_t track, OpenSlices& open, Nanos time) {
     while (!open.ends.empty() && open.ends.back() <= time) {
@@ -155,7 +156,7 @@ struct TraceWriter::Impl {
     }
   }
 
-  // Where the slice may start: after the one that it would cross. Ends what is over by then.
+  // The start of the slice, after any slice that it would cross. Ends slices that are over by then.
   Nanos place(std::uint64_t track, OpenSlices& open, Nanos start, Nanos end) {
     Nanos wanted = start;
     start = std::max(start, open.last_start);
@@ -195,7 +196,7 @@ struct TraceWriter::Impl {
   google::protobuf::io::FileOutputStream stream;
   TracePacket packet;
   Interner names, categories, keys;
-  std::unordered_map<std::uint64_t, OpenSlices> tracks;  // the streams that were announced
+  std::unordered_map<std::uint64_t, OpenSlices> tracks;  // tracks of announced streams
   std::map<std::pair<std::int32_t, std::string>, std::uint64_t> counters;
   std::unordered_map<std::int32_t, int> counters_of;
   std::int64_t moved = 0;
@@ -212,7 +213,7 @@ TraceWriter::TraceWriter(const std::filesystem::path& path) : impl_(std::make_un
 TraceWriter::~TraceWriter() {
   try {
     close();
-  } catch (const std::exception&) {  // a destructor has nobody to tell
+  } catch (const std::exception&) {  // a destructor cannot report it
   }
 }
 
@@ -222,7 +223,7 @@ void TraceWriter::device(std::int32_t device, std::string_view host, std::span<c
   process.set_uuid(track_of(device, 0));
   process.set_child_ordering(TrackDescriptor::EXPLICIT);
   process.mutable_process()->set_pid(kFirstPid + device);
-  std::string title = "device " + std::to_string(device) + " (" + std::string(host) + ")";
+  std::string title = fmt::format("device {} ({})", device, host);
   process.mutable_process()->set_process_name(title);
   impl_->emit();
   for (const TraceStream stream : streams) {
@@ -233,7 +234,7 @@ void TraceWriter::device(std::int32_t device, std::string_view host, std::span<c
     track.set_sibling_order_rank(static_cast<int>(stream));
     impl_->emit();
     bool added = impl_->tracks.try_emplace(stream_track(device, stream)).second;
-    HR_CHECK(added, "device " + std::to_string(device) + " is announced twice");
+    HR_CHECK(added, fmt::format("device {} is announced twice", device));
   }
 }
 

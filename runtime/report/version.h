@@ -1,4 +1,4 @@
-// Which hyperrun this is.
+// The version of this hyperrun.
 #pragma once
 
 #include <string_view>

@@ -27,22 +27,22 @@ constexpr std::chrono::microseconds kServing{100};  // how often a device that w
 
 void Device::serve() {
   for (;;) {
-    const control::Command command = next_command();
-    if (std::holds_alternative<control::Shutdown>(command)) return;
-    if (const auto* load = std::get_if<control::LoadProgram>(&command)) {
+    const tasks::Command command = next_command();
+    if (std::holds_alternative<tasks::Shutdown>(command)) return;
+    if (const auto* load = std::get_if<tasks::LoadProgram>(&command)) {
       sessions_ = sessions_from_bytes(load->content, "session");
       start();
     } else {
-      invoke(std::get<control::Invocation>(command));
+      invoke(std::get<tasks::Invocation>(command));
     }
   }
 }
 
 // What other hosts use of this rank's memory serves them also while it has nothing to do.
-control::Command Device::next_command() {
+tasks::Command Device::next_command() {
   if (remotes().empty()) return link_.next();
   for (;;) {
-    if (std::optional<control::Command> command = link_.next_within(kServing)) return *std::move(command);
+    if (std::optional<tasks::Command> command = link_.next_within(kServing)) return *std::move(command);
     world_->progress();
   }
 }
@@ -136,12 +136,12 @@ std::vector<std::int32_t> Device::shared_tokens(const Session& session) const {
   return tokens;
 }
 
-void Device::invoke(const control::Invocation& invocation) {
+void Device::invoke(const tasks::Invocation& invocation) {
   status_.last_instruction = -1;
   status_.invocation = invocation.id;
   const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
   HR_CHECK(session < plans_.size() && plans_[session] != nullptr, "an invocation of another device");
-  control::InvocationDone done = plans_[session]->run(invocation.program % kProgramsOfASession, invocation);
+  tasks::InvocationDone done = plans_[session]->run(invocation.program % kProgramsOfASession, invocation);
   done.id = invocation.id;
   link_.report(std::move(done));
 }

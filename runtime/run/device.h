@@ -28,7 +28,7 @@ class Device {
   void serve();
 
  private:
-  control::Command next_command();
+  tasks::Command next_command();
   void start();
   void start_tiers();
   void reach_peers();
@@ -36,7 +36,7 @@ class Device {
   void start_plans(bool threads);
   std::vector<Bytes> pool_parts() const;
   std::vector<std::int32_t> shared_tokens(const Session& session) const;
-  void invoke(const control::Invocation& invocation);
+  void invoke(const tasks::Invocation& invocation);
 
   control::DeviceLink& link_;
   control::DeviceStatus& status_;

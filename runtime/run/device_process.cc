@@ -50,16 +50,16 @@ class ForeignController {
     secret_ = control::make_secret();
     std::vector<std::pair<std::string, std::string>> environment{{"HYPERRUN_SECRET", secret_}};
     if (!launcher_writes_to_terminal()) environment.emplace_back("TERM", "dumb");
-    spawned_ = control::spawn_controller_process(argv, environment, kPrepareSeconds);
+    spawned_ = process::spawn_controller_process(argv, environment, kPrepareSeconds);
   }
 
   bool started() const { return !spawned_.address.empty(); }
   int status() const { return spawned_.status; }
   Address address() const { return {spawned_.address, secret_}; }
-  int wait() const { return control::wait_for_controller(spawned_, 30); }
+  int wait() const { return process::wait_for_controller(spawned_, 30); }
 
  private:
-  control::SpawnedController spawned_;
+  process::SpawnedController spawned_;
   std::string secret_;
 };
 
@@ -83,7 +83,7 @@ Code cause_of(control::DeviceLink& link, const Error& own) {
 
 // MPI is not left in order, and mpirun may be gone: nobody else would remove what lies in shared memory.
 [[noreturn]] void leave(Code why) {
-  control::remove_segments_of_own_job();
+  process::remove_segments_of_own_job();
   _exit(static_cast<int>(exit_code(why)));
 }
 

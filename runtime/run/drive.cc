@@ -22,9 +22,9 @@ control::ControllerOptions controller_options(const Job& job, const std::string&
   return options;
 }
 
-control::Outcome drive(const Job& job, const std::string& name, control::Driver& driver, const Hosts& hosts) {
-  control::LaunchSpec spec;
-  control::require_program(spec.mpirun);
+control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver, const Hosts& hosts) {
+  process::LaunchSpec spec;
+  process::require_program(spec.mpirun);
   spec.secret = control::make_secret();
   control::ControllerOptions options = controller_options(job, spec.secret);
   options.loopback = hosts.one();
@@ -35,7 +35,7 @@ control::Outcome drive(const Job& job, const std::string& name, control::Driver&
   spec.hostfile = hosts.file;
   spec.mpirun_args = hosts.mpirun_args;
   spec.root = geteuid() == 0;
-  return control::supervise(controller, driver, control::launch_command(spec));
+  return control::supervise(controller, driver, process::launch_command(spec));
 }
 
 }  // namespace hyperrun

@@ -20,8 +20,8 @@ struct Hosts {
 control::ControllerOptions controller_options(const Job& job, const std::string& secret);
 
 // Starts mpirun with the job's devices, and drives them until the driver has nothing left. `name` is what
-// they are called in a list of processes. Throws what control::require_program does.
-control::Outcome drive(const Job& job, const std::string& name, control::Driver& driver,
+// they are called in a list of processes. Throws what process::require_program does.
+control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver,
                        const Hosts& hosts = {});
 
 }  // namespace hyperrun

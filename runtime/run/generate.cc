@@ -200,9 +200,9 @@ double now() {
 // what it has drawn, and on the devices alone.
 class PassTimes {
  public:
-  void add(double seconds, std::span<const control::InvocationDone> results) {
+  void add(double seconds, std::span<const tasks::InvocationDone> results) {
     double device = 0;
-    for (const control::InvocationDone& r : results) {
+    for (const tasks::InvocationDone& r : results) {
       const InvocationStats stats = stats_from_bytes(r.report, "the report of a device");
       device = std::max(device, 1e-9 * static_cast<double>(stats.end - stats.begin));
     }
@@ -241,19 +241,18 @@ class GenerationDriver : public SessionDriver {
   }
 
  protected:
-  std::optional<control::Invocation> next() override {
+  std::optional<tasks::Invocation> next() override {
     if (stage_ == Stage::kBegin) {
       stage_ = Stage::kLoad;
-      return control::Invocation{.program = kLoadProgram};
+      return tasks::Invocation{.program = kLoadProgram};
     }
     if (stage_ == Stage::kLoad) return std::nullopt;
-    std::optional<control::Invocation> next = generation_.next();
+    std::optional<tasks::Invocation> next = generation_.next();
     if (next) pass_begun_ = now();
     return next;
   }
 
-  void done(const control::Invocation& invocation,
-            std::span<const control::InvocationDone> results) override {
+  void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     if (!generation_.is_pass(invocation)) {
       stage_ = Stage::kGenerate;
       begun_ = now();

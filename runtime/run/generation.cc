@@ -14,21 +14,21 @@ Generation::Generation(const Job& job, const Plan& plan, std::vector<std::int32_
       slots_(generation_shape(job).slots),
       batcher_(generation_shape(job), std::move(ends), patience) {}
 
-std::optional<control::Invocation> Generation::next() {
+std::optional<tasks::Invocation> Generation::next() {
   const std::optional<GenerationPass> pass = batcher_.next();
   if (!pass) return std::nullopt;
   under_way_ = pass->prefill ? prefill_ : decode_;
-  control::Invocation invocation;
+  tasks::Invocation invocation;
   invocation.program = under_way_;
   invocation.data = to_bytes(pass->requests);
   return invocation;
 }
 
-bool Generation::is_pass(const control::Invocation& invocation) const {
+bool Generation::is_pass(const tasks::Invocation& invocation) const {
   return invocation.program == prefill_ || invocation.program == decode_;
 }
 
-std::vector<SampledToken> Generation::done(std::span<const control::InvocationDone> results) {
+std::vector<SampledToken> Generation::done(std::span<const tasks::InvocationDone> results) {
   const auto parts = parts_of(results);
   const auto program = static_cast<std::size_t>(under_way_);
   return batcher_.done(whole_output_as<std::int32_t>(plan_, program, "token", parts),

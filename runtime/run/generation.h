@@ -24,11 +24,11 @@ class Generation {
   std::int64_t slots() const { return slots_; }
 
   // Program and data are set. None: a pass is under way, or all have grown up.
-  std::optional<control::Invocation> next();
-  bool is_pass(const control::Invocation& invocation) const;
-  bool is_prefill(const control::Invocation& invocation) const { return invocation.program == prefill_; }
+  std::optional<tasks::Invocation> next();
+  bool is_pass(const tasks::Invocation& invocation) const;
+  bool is_prefill(const tasks::Invocation& invocation) const { return invocation.program == prefill_; }
   bool was_prefill() const { return under_way_ == prefill_; }  // the last pass
-  std::vector<SampledToken> done(std::span<const control::InvocationDone> results);
+  std::vector<SampledToken> done(std::span<const tasks::InvocationDone> results);
 
  private:
   const Plan& plan_;

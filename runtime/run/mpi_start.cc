@@ -42,7 +42,7 @@ int rank_from_environment() { return from_environment("OMPI_COMM_WORLD_RANK", "S
 int world_size_from_environment() { return from_environment("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"); }
 
 void start_mpi() {
-  control::set_mpi_defaults();
+  process::set_mpi_defaults();
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   if (provided < MPI_THREAD_SERIALIZED)

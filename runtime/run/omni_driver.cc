@@ -17,16 +17,16 @@
 namespace hyperrun {
 namespace {
 
-using control::InvocationDone;
-using control::TaskId;
+using tasks::InvocationDone;
+using tasks::TaskId;
 
 // In the order of programs, whoever is done when.
 double sum_of(const std::vector<double>& squares) {
   return std::accumulate(squares.begin(), squares.end(), 0.0);
 }
 
-control::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
-  control::DeviceGroups groups(job.supernode.devices);
+tasks::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
+  tasks::DeviceGroups groups(job.supernode.devices);
   for (const std::vector<std::int32_t>& ranks : ranks_of(plan).ranks) groups.add(ranks);
   return groups;
 }
@@ -75,7 +75,7 @@ void OmniDriver::start() {
 
 // Of all devices of a program, beside no step.
 void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::int64_t step) {
-  control::Invocation invocation{.program = program};
+  tasks::Invocation invocation{.program = program};
   invocation.step = step;
   alone_.emplace(tasks_.submit_alone(session, step), std::move(invocation));
 }
@@ -229,8 +229,8 @@ std::size_t OmniDriver::session_of(const OmniTask& task) const {
   return fetches(task.kind) ? sessions_.size() - 1 : doer(task);
 }
 
-control::Invocation OmniDriver::invocation_of(TaskId id, const control::TaskSpec&, control::GroupId group) {
-  control::Invocation invocation;
+tasks::Invocation OmniDriver::invocation_of(TaskId id, const tasks::TaskSpec&, tasks::GroupId group) {
+  tasks::Invocation invocation;
   if (const auto own = alone_.find(id); own != alone_.end()) {
     invocation = own->second;
   } else {
@@ -247,10 +247,10 @@ double OmniDriver::squares_of_others(const OmniTask& update) const {
   return sum_of(squares);
 }
 
-control::Invocation OmniDriver::invocation(const OmniTask& task) const {
+tasks::Invocation OmniDriver::invocation(const OmniTask& task) const {
   const auto m = static_cast<std::size_t>(task.micro_batch), e = static_cast<std::size_t>(task.encoder),
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
-  control::Invocation invocation;
+  tasks::Invocation invocation;
   const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
   static const OmniMicroBatch kNone;
   const OmniMicroBatch& batch = ends_step(task.kind) ? kNone : steps_.at(task.step).batches[m];
@@ -290,10 +290,10 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
   return invocation;
 }
 
-void OmniDriver::on_task_done(TaskId id, const control::TaskSpec&, std::span<const InvocationDone> results) {
+void OmniDriver::on_task_done(TaskId id, const tasks::TaskSpec&, std::span<const InvocationDone> results) {
   if (alone_.erase(id) > 0) return go_on();
   const OmniTask task = tasks_.done(id);
-  recorder_.ran(sessions_[doer(task)].name + " " + std::string(name(task.kind)), hyperrun::words(task),
+  recorder_.ran(sessions_[doer(task)].name + " " + std::string(name(task.kind)), hyperrun::describe(task),
                 scheduler().groups().ranks(tasks_.group_of(task)), results, !scores());
   if (task.kind == OmniKind::kScore) scored(task, results);
   if (task.kind == OmniKind::kBackward && task.stage + 1 == std::ssize(plan_.stages))

@@ -32,10 +32,10 @@ class OmniDriver : public RunDriver {
 
  protected:
   void start() override;
-  control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
-                                    control::GroupId group) override;
-  void on_task_done(control::TaskId id, const control::TaskSpec& task,
-                    std::span<const control::InvocationDone> results) override;
+  tasks::Invocation invocation_of(tasks::TaskId id, const tasks::TaskSpec& task,
+                                  tasks::GroupId group) override;
+  void on_task_done(tasks::TaskId id, const tasks::TaskSpec& task,
+                    std::span<const tasks::InvocationDone> results) override;
 
  private:
   // A step under way, or micro-batches that are scored.
@@ -65,12 +65,12 @@ class OmniDriver : public RunDriver {
   void halt();
   void begin_questions(std::size_t encoder);
   void ask();
-  void scored(const OmniTask& task, std::span<const control::InvocationDone> results);
+  void scored(const OmniTask& task, std::span<const tasks::InvocationDone> results);
   void evaluated();
   void trained(std::int64_t step);
   double squares_of_others(const OmniTask& update) const;
 
-  control::Invocation invocation(const OmniTask& task) const;
+  tasks::Invocation invocation(const OmniTask& task) const;
   std::size_t session_of(const OmniTask& task) const;
   std::size_t doer(const OmniTask& task) const;
   bool scores() const { return evaluation_.has_value(); }
@@ -82,8 +82,8 @@ class OmniDriver : public RunDriver {
   OmniRecorder& recorder_;
   OmniRanks ranks_;
   OmniTasks tasks_;
-  std::vector<std::int64_t> items_of_pass_;               // by encoder
-  std::map<control::TaskId, control::Invocation> alone_;  // of whole programs: begin, save
+  std::vector<std::int64_t> items_of_pass_;           // by encoder
+  std::map<tasks::TaskId, tasks::Invocation> alone_;  // of whole programs: begin, save
   std::map<std::int64_t, Step> steps_;
   std::int64_t begun_ = 0, learned_ = 0;     // steps
   std::int64_t evaluated_ = -1, saved_ = 0;  // after so many steps, the last time

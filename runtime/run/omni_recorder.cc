@@ -23,7 +23,7 @@ void OmniRecorder::evaluation(OmniEvaluation e) {
   e.time = now();
   write(to_json_line(e));
   report_.evaluations.push_back(e);
-  print(words(e));
+  print(describe(e));
 }
 
 Recorder::Chart OmniRecorder::chart() const {

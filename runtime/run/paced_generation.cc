@@ -36,7 +36,7 @@ class Paced {
   Paced(const Session& session, const std::string& name, std::int64_t sequences, std::int64_t tokens)
       : pacing_(session, name), name_(name), sequences_(sequences), tokens_(tokens) {}
 
-  void prepare(control::Invocation& invocation) const {
+  void prepare(tasks::Invocation& invocation) const {
     invocation.scalars[kTraced] = std::int64_t{1};
     if (pacing_.dilation() > 0) invocation.scalars[kDilation] = pacing_.dilation();
   }
@@ -65,14 +65,13 @@ class PacedDriver : public SessionDriver {
   }
 
  protected:
-  std::optional<control::Invocation> next() override {
-    std::optional<control::Invocation> next = generation_.next();
+  std::optional<tasks::Invocation> next() override {
+    std::optional<tasks::Invocation> next = generation_.next();
     if (next) pass_of(*next).prepare(*next);
     return next;
   }
 
-  void done(const control::Invocation& invocation,
-            std::span<const control::InvocationDone> results) override {
+  void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     const std::vector<InvocationStats> stats = stats_of(results);
     for (const InvocationStats& s : stats)
       executed_peak_ = std::max(executed_peak_, s.high_water[index_of(Tier::kHbm)]);
@@ -82,7 +81,7 @@ class PacedDriver : public SessionDriver {
   }
 
  private:
-  Paced& pass_of(const control::Invocation& invocation) {
+  Paced& pass_of(const tasks::Invocation& invocation) {
     return passes_[generation_.is_prefill(invocation) ? 0 : 1];
   }
 
@@ -141,7 +140,7 @@ void print(const PacedGeneration& generation) {
   for (const PacedPass& p : generation.passes) {
     const std::string what = "a pass of \"" + p.name + "\" (" + std::to_string(p.sequences) + " x " +
                              std::to_string(p.tokens) + " tokens)";
-    std::printf("%s\n", paced_text(p.use, what, "passes").c_str());
+    std::printf("%s\n", describe_paced(p.use, what, "passes").c_str());
   }
   std::printf("HBM of a device at most %s, planned %s\n", to_string(generation.executed_peak).c_str(),
               to_string(generation.planned_peak).c_str());

@@ -25,7 +25,7 @@ std::int64_t clock_shift() {
   return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
 }
 
-Scalars scalars_of(const control::Invocation& invocation) {
+Scalars scalars_of(const tasks::Invocation& invocation) {
   Scalars scalars;
   scalars.step = invocation.step;
   const auto read = [&]<class T>(const char* name, T& into) {
@@ -77,8 +77,8 @@ void PlanDevice::look_up_durations() {
     durations_.push_back(durations(session_.pace(), program.name, spec, topology, world_.device()));
 }
 
-control::InvocationDone PlanDevice::run(std::int32_t program, const control::Invocation& invocation) {
-  control::InvocationDone done;
+tasks::InvocationDone PlanDevice::run(std::int32_t program, const tasks::Invocation& invocation) {
+  tasks::InvocationDone done;
   if (program == kSaveProgram)
     save(invocation.step);
   else if (program == kLoadProgram)
@@ -90,8 +90,8 @@ control::InvocationDone PlanDevice::run(std::int32_t program, const control::Inv
   return done;
 }
 
-void PlanDevice::compute(std::size_t program, const control::Invocation& invocation,
-                         control::InvocationDone& done) {
+void PlanDevice::compute(std::size_t program, const tasks::Invocation& invocation,
+                         tasks::InvocationDone& done) {
   Scalars scalars = scalars_of(invocation);
   Requests requests;
   Samples samples;

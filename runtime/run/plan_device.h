@@ -35,11 +35,11 @@ class PlanDevice {
 
   // `program`: of the session's, or one of the device's own (protocol.h). The invocation's result, but its
   // id.
-  control::InvocationDone run(std::int32_t program, const control::Invocation& invocation);
+  tasks::InvocationDone run(std::int32_t program, const tasks::Invocation& invocation);
 
  private:
   void look_up_durations();
-  void compute(std::size_t program, const control::Invocation& invocation, control::InvocationDone& done);
+  void compute(std::size_t program, const tasks::Invocation& invocation, tasks::InvocationDone& done);
   StateContext state() const { return {session_.plan, around_.memory, world_, everyone_}; }
   void save(std::int64_t step) const;
 

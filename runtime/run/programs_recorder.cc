@@ -11,7 +11,7 @@ namespace hyperrun {
 
 ProgramsRecorder::ProgramsRecorder(RecorderOutputs outputs) : Recorder(std::move(outputs)) {}
 
-void ProgramsRecorder::begin_device(const control::DeviceInfo& device) {
+void ProgramsRecorder::begin_device(const tasks::DeviceInfo& device) {
   if (used_.empty()) start_ = now().value;
   used_.push_back(false);
   if (trace() != nullptr) trace()->device(device.rank, device.host, std::array{TraceStream::kProgram});
@@ -19,7 +19,7 @@ void ProgramsRecorder::begin_device(const control::DeviceInfo& device) {
 
 void ProgramsRecorder::ran(const std::string& program, const std::string& title,
                            std::span<const std::int32_t> ranks,
-                           std::span<const control::InvocationDone> results, bool of_a_step) {
+                           std::span<const tasks::InvocationDone> results, bool of_a_step) {
   double seconds = 0;
   const std::vector<InvocationStats> stats = stats_of(results);
   for (std::size_t d = 0; d < stats.size(); ++d) {

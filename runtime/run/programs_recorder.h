@@ -16,7 +16,7 @@ class ProgramsRecorder : public Recorder {
  public:
   // A program ran on `ranks`, in their order. What is no part of a step is in the trace, and not counted.
   void ran(const std::string& program, const std::string& title, std::span<const std::int32_t> ranks,
-           std::span<const control::InvocationDone> results, bool of_a_step = true);
+           std::span<const tasks::InvocationDone> results, bool of_a_step = true);
   // The time of steps stands still until a task of a step has run again.
   void pause() { paused_ = true; }
 
@@ -34,7 +34,7 @@ class ProgramsRecorder : public Recorder {
   std::vector<LossPoint> points() const;      // of the chart, by step
 
  private:
-  void begin_device(const control::DeviceInfo& device) override;
+  void begin_device(const tasks::DeviceInfo& device) override;
   void count(const std::string& program, std::size_t devices, double seconds);
 
   std::vector<double> curve_;          // by step

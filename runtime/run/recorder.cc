@@ -16,8 +16,8 @@ Recorder::Recorder(RecorderOutputs outputs) : outputs_(std::move(outputs)) {
   if (!outputs_.trace.empty()) trace_ = std::make_unique<TraceWriter>(outputs_.trace);
 }
 
-void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
-  for (const control::DeviceInfo& device : devices) {
+void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
+  for (const tasks::DeviceInfo& device : devices) {
     hosts_.push_back(device.host);
     begin_device(device);
   }

@@ -33,7 +33,7 @@ class Recorder {
   virtual ~Recorder() = default;
 
   // Once, before anything runs.
-  void begin(const std::vector<control::DeviceInfo>& devices);
+  void begin(const std::vector<tasks::DeviceInfo>& devices);
   // Also after a failure, with what there is. A second call does nothing.
   void finish();
 
@@ -47,7 +47,7 @@ class Recorder {
     std::string_view file;
     LossChart chart;
   };
-  virtual void begin_device(const control::DeviceInfo& device) = 0;
+  virtual void begin_device(const tasks::DeviceInfo& device) = 0;
   virtual void summarise() {}  // before the report is written
   virtual std::string report_json() const = 0;
   virtual Chart chart() const = 0;

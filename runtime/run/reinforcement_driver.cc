@@ -17,8 +17,8 @@
 namespace hyperrun {
 namespace {
 
-using control::InvocationDone;
-using control::TaskId;
+using tasks::InvocationDone;
+using tasks::TaskId;
 
 // Numbers of evaluations' completions begin here, so that they draw otherwise than those that are trained on.
 constexpr std::int32_t kEvaluationIds = 1 << 30;
@@ -26,8 +26,8 @@ constexpr std::int32_t kEvaluationIds = 1 << 30;
 // Priorities of tasks; a pass of generation has 0.
 constexpr std::int32_t kLearns = 1, kHandsOver = 2;
 
-control::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
-  control::DeviceGroups groups(job.supernode.devices);
+tasks::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
+  tasks::DeviceGroups groups(job.supernode.devices);
   for (const std::vector<std::int32_t>& ranks : programs.groups) groups.add(ranks);
   return groups;
 }
@@ -78,7 +78,7 @@ ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compile
 ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& programs,
                                          const TaskSplit& tasks, const Tokenizer& tokenizer,
                                          ReinforcementRecorder& recorder)
-    : RunDriver(groups_of(job, programs), {.scheduling = control::Scheduling::kDynamic, .window = 2},
+    : RunDriver(groups_of(job, programs), {.scheduling = tasks::Scheduling::kDynamic, .window = 2},
                 programs.sessions, &recorder),
       job_(job),
       programs_(programs),
@@ -89,7 +89,7 @@ ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& 
                   ends_of_completions(tokenizer), patience(job, programs)) {
   for (std::size_t s = 0; s < programs.sessions.size(); ++s) {
     scheduler().add_program({.name = programs.sessions[s].name});
-    scheduler().add_place({static_cast<control::GroupId>(s) + 1});
+    scheduler().add_place({static_cast<tasks::GroupId>(s) + 1});
   }
 }
 
@@ -116,20 +116,19 @@ void ReinforcementDriver::submit(Doing doing, std::int32_t priority) {
   const Job& job = programs_.sessions[doing.session].job;
   if (job.run.clock == kPaced && doing.kind != Kind::kBegin && doing.kind != Kind::kSave)
     doing.invocation.scalars[kDilation] = job.run.dilation;
-  control::TaskSpec task;
-  task.program = static_cast<control::ProgramIndex>(doing.session);
-  task.place = static_cast<control::PlaceId>(doing.session);
+  tasks::TaskSpec task;
+  task.program = static_cast<tasks::ProgramIndex>(doing.session);
+  task.place = static_cast<tasks::PlaceId>(doing.session);
   task.step = doing.step;
   task.priority = priority;
   doing_.emplace(scheduler().submit(std::move(task)), std::move(doing));
 }
 
-control::Invocation ReinforcementDriver::invocation_of(TaskId id, const control::TaskSpec&,
-                                                       control::GroupId) {
+tasks::Invocation ReinforcementDriver::invocation_of(TaskId id, const tasks::TaskSpec&, tasks::GroupId) {
   return doing_.at(id).invocation;
 }
 
-void ReinforcementDriver::on_task_done(TaskId id, const control::TaskSpec& task,
+void ReinforcementDriver::on_task_done(TaskId id, const tasks::TaskSpec& task,
                                        std::span<const InvocationDone> results) {
   const Doing doing = std::move(doing_.extract(id).mapped());
   const std::string& program = programs_.sessions[doing.session].name;
@@ -176,7 +175,7 @@ void ReinforcementDriver::exchange() {
 void ReinforcementDriver::generate() {
   if (exchanging_ || passing_) return;
   while (generation_.has_room() && start_batch()) continue;
-  std::optional<control::Invocation> pass = generation_.next();
+  std::optional<tasks::Invocation> pass = generation_.next();
   if (!pass) return;
   passing_ = true;
   pass->program = number_of_all(programs_.generates, pass->program);
@@ -292,7 +291,7 @@ void ReinforcementDriver::train() {
   const Samples samples = experience_of(
       batch.rollout.completions(), job_.model.sequence,
       advantages(batch.rewards, static_cast<std::size_t>(job_.reinforcement.samples)), batch.reference);
-  control::Invocation invocation{.program = number(programs_.trains, "train"), .data = to_bytes(samples)};
+  tasks::Invocation invocation{.program = number(programs_.trains, "train"), .data = to_bytes(samples)};
   invocation.step = step;
   invocation.scalars[kLearningRate] = learning_rate(job_.training, step);
   submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, kLearns);

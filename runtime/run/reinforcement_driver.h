@@ -51,10 +51,10 @@ class ReinforcementDriver : public RunDriver {
 
  protected:
   void start() override;
-  control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
-                                    control::GroupId group) override;
-  void on_task_done(control::TaskId id, const control::TaskSpec& task,
-                    std::span<const control::InvocationDone> results) override;
+  tasks::Invocation invocation_of(tasks::TaskId id, const tasks::TaskSpec& task,
+                                  tasks::GroupId group) override;
+  void on_task_done(tasks::TaskId id, const tasks::TaskSpec& task,
+                    std::span<const tasks::InvocationDone> results) override;
 
  private:
   enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kSave };
@@ -62,7 +62,7 @@ class ReinforcementDriver : public RunDriver {
     Kind kind = Kind::kBegin;
     std::size_t session = 0;
     std::int64_t step = 0;  // kExchange: of the weights
-    control::Invocation invocation;
+    tasks::Invocation invocation;
   };
   struct Batch {
     Rollout rollout;
@@ -84,11 +84,11 @@ class ReinforcementDriver : public RunDriver {
   bool evaluation_is_due() const;
   Batch evaluation() const;
   Batch next_batch() const;
-  void grown(std::span<const control::InvocationDone> results);
+  void grown(std::span<const tasks::InvocationDone> results);
   void whole(Batch batch);
   void score(std::int64_t step);
-  void scored(const Doing& doing, std::span<const control::InvocationDone> results);
-  void trained(std::int64_t step, std::span<const control::InvocationDone> results);
+  void scored(const Doing& doing, std::span<const tasks::InvocationDone> results);
+  void trained(std::int64_t step, std::span<const tasks::InvocationDone> results);
 
   const Job& job_;
   const ProgramSessions& programs_;
@@ -96,7 +96,7 @@ class ReinforcementDriver : public RunDriver {
   const Tokenizer& tokenizer_;
   ReinforcementRecorder& recorder_;
 
-  std::map<control::TaskId, Doing> doing_;
+  std::map<tasks::TaskId, Doing> doing_;
   Generation generation_;
   std::deque<Batch> growing_;            // by the program that generates, in the order of their begin
   std::map<std::int64_t, Batch> whole_;  // by step: completions that have not been trained on

@@ -7,22 +7,22 @@
 
 namespace hyperrun {
 
-double output(std::span<const control::InvocationDone> results, const char* name) {
-  for (const control::InvocationDone& r : results)
+double output(std::span<const tasks::InvocationDone> results, const char* name) {
+  for (const tasks::InvocationDone& r : results)
     if (const auto found = r.outputs.find(name); found != r.outputs.end()) return found->second;
   HR_CHECK(false, name);
   return 0;
 }
 
-std::vector<std::vector<OutputPart>> parts_of(std::span<const control::InvocationDone> results) {
+std::vector<std::vector<OutputPart>> parts_of(std::span<const tasks::InvocationDone> results) {
   std::vector<std::vector<OutputPart>> parts;
-  for (const control::InvocationDone& r : results) parts.push_back(output_parts_from_bytes(r.data));
+  for (const tasks::InvocationDone& r : results) parts.push_back(output_parts_from_bytes(r.data));
   return parts;
 }
 
-std::vector<InvocationStats> stats_of(std::span<const control::InvocationDone> results) {
+std::vector<InvocationStats> stats_of(std::span<const tasks::InvocationDone> results) {
   std::vector<InvocationStats> stats;
-  for (const control::InvocationDone& r : results)
+  for (const tasks::InvocationDone& r : results)
     stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
   return stats;
 }

@@ -11,11 +11,11 @@
 namespace hyperrun {
 
 // Of the first device that has it: in a pipeline not all do.
-double output(std::span<const control::InvocationDone> results, const char* name);
+double output(std::span<const tasks::InvocationDone> results, const char* name);
 
 // By device, what it tells of arrays.
-std::vector<std::vector<OutputPart>> parts_of(std::span<const control::InvocationDone> results);
+std::vector<std::vector<OutputPart>> parts_of(std::span<const tasks::InvocationDone> results);
 
-std::vector<InvocationStats> stats_of(std::span<const control::InvocationDone> results);
+std::vector<InvocationStats> stats_of(std::span<const tasks::InvocationDone> results);
 
 }  // namespace hyperrun

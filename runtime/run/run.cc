@@ -79,7 +79,7 @@ void Run::prepare(int local_ranks) {
   directory_->write(kJobFile, to_textproto(loaded_.job));
 }
 
-int Run::execute(const std::function<control::Outcome(control::Driver&)>& drive) {
+int Run::execute(const std::function<control::Outcome(tasks::Driver&)>& drive) {
   RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet};
   if (kind_->traces()) outputs.trace = directory_->file(kTraceFile);
   const auto [recorder, driver] = kind_->make_driver(std::move(outputs));

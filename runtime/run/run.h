@@ -25,7 +25,7 @@ class Run {
   void prepare(int local_ranks);
 
   // After prepare(). `drive` takes the driver to the end of the run. Returns the exit status.
-  int execute(const std::function<control::Outcome(control::Driver&)>& drive);
+  int execute(const std::function<control::Outcome(tasks::Driver&)>& drive);
 
  private:
   void require_room(int local_ranks, const std::filesystem::path& directory);

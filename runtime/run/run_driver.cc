@@ -17,12 +17,11 @@ std::string text(double v) { return std::isnan(v) ? "nan" : fmt::format("{:f}", 
 
 }  // namespace
 
-RunDriver::RunDriver(control::DeviceGroups groups, control::TaskScheduler::Options options,
+RunDriver::RunDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
                      std::span<const Session> sessions, Recorder* recorder)
     : TaskDriver(std::move(groups), options), sessions_(sessions), recorder_(recorder) {}
 
-std::vector<control::Driver::Assignment> RunDriver::on_ready(
-    const std::vector<control::DeviceInfo>& devices) {
+std::vector<tasks::Driver::Assignment> RunDriver::on_ready(const std::vector<tasks::DeviceInfo>& devices) {
   if (recorder_ != nullptr) recorder_->begin(devices);
   start();
   return {{{0, "sessions", to_bytes(sessions_)}, {}}};

@@ -16,16 +16,16 @@
 
 namespace hyperrun {
 
-class RunDriver : public control::TaskDriver {
+class RunDriver : public tasks::TaskDriver {
  public:
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) final;
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) final;
 
   // Writes what there is of the run, and says why it ended.
   void on_failed(const Error& cause) override;
 
  protected:
   // The sessions and the recorder outlive the driver. `recorder`: null where nothing is written down.
-  RunDriver(control::DeviceGroups groups, control::TaskScheduler::Options options,
+  RunDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
             std::span<const Session> sessions, Recorder* recorder);
 
   // Submits the first tasks.

@@ -5,31 +5,30 @@
 namespace hyperrun {
 
 SessionDriver::SessionDriver(const Session& session, Recorder* recorder)
-    : RunDriver(control::DeviceGroups(session.job.supernode.devices),
-                {.scheduling = control::Scheduling::kStatic, .window = control::kWindow},
-                std::span(&session, 1), recorder),
+    : RunDriver(tasks::DeviceGroups(session.job.supernode.devices),
+                {.scheduling = tasks::Scheduling::kStatic, .window = tasks::kWindow}, std::span(&session, 1),
+                recorder),
       session_(session) {
   scheduler().add_program({});
-  scheduler().add_place({control::kEveryDevice});
+  scheduler().add_place({tasks::kEveryDevice});
 }
 
 // The scheduler holds one window's worth of tasks; those behind them may depend on results to come.
 void SessionDriver::submit() {
-  while (std::ssize(invocations_) < control::kWindow) {
-    std::optional<control::Invocation> invocation = next();
+  while (std::ssize(invocations_) < tasks::kWindow) {
+    std::optional<tasks::Invocation> invocation = next();
     if (!invocation) return;
-    const control::TaskId id = scheduler().submit({.step = invocation->step});
+    const tasks::TaskId id = scheduler().submit({.step = invocation->step});
     invocations_.emplace(id, *std::move(invocation));
   }
 }
 
-control::Invocation SessionDriver::invocation_of(control::TaskId id, const control::TaskSpec&,
-                                                 control::GroupId) {
+tasks::Invocation SessionDriver::invocation_of(tasks::TaskId id, const tasks::TaskSpec&, tasks::GroupId) {
   return invocations_.at(id);
 }
 
-void SessionDriver::on_task_done(control::TaskId id, const control::TaskSpec&,
-                                 std::span<const control::InvocationDone> results) {
+void SessionDriver::on_task_done(tasks::TaskId id, const tasks::TaskSpec&,
+                                 std::span<const tasks::InvocationDone> results) {
   const auto invocation = invocations_.find(id);
   done(invocation->second, results);
   invocations_.erase(invocation);

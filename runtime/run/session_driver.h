@@ -19,24 +19,22 @@ class SessionDriver : public RunDriver {
 
   // The invocation to issue behind those that have been. nullopt: none before another one is done, or, where
   // none is under way, the run has ended.
-  virtual std::optional<control::Invocation> next() = 0;
+  virtual std::optional<tasks::Invocation> next() = 0;
   // In the order of issue. An Error thrown here ends the run.
-  virtual void done(const control::Invocation& invocation,
-                    std::span<const control::InvocationDone> results) = 0;
+  virtual void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) = 0;
 
   const Session& session() const { return session_; }
   std::int32_t program(std::string_view name) const { return number(0, name); }
 
  private:
   void start() final { submit(); }
-  control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
-                                    control::GroupId group) final;
-  void on_task_done(control::TaskId id, const control::TaskSpec& task,
-                    std::span<const control::InvocationDone> results) final;
+  tasks::Invocation invocation_of(tasks::TaskId id, const tasks::TaskSpec& task, tasks::GroupId group) final;
+  void on_task_done(tasks::TaskId id, const tasks::TaskSpec& task,
+                    std::span<const tasks::InvocationDone> results) final;
   void submit();
 
   const Session& session_;
-  std::map<control::TaskId, control::Invocation> invocations_;  // that are submitted and not done
+  std::map<tasks::TaskId, tasks::Invocation> invocations_;  // that are submitted and not done
 };
 
 }  // namespace hyperrun

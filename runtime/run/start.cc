@@ -32,11 +32,11 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
-  if (!arguments.hostfile.empty()) control::require_slots(arguments.hostfile, run.job().supernode.devices);
-  control::require_program(control::LaunchSpec().mpirun);
+  if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, run.job().supernode.devices);
+  process::require_program(process::LaunchSpec().mpirun);
   const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
   run.prepare(hosts.one() ? run.job().supernode.devices : 0);
-  return run.execute([&](control::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
+  return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
 }
 
 int run_controller(const RunArguments& arguments, int world) {
@@ -53,16 +53,16 @@ int run_controller(const RunArguments& arguments, int world) {
   control::ControllerOptions options = controller_options(run.job(), flags().secret);
   options.loopback = false;
   control::Controller controller(options);
-  controller.launcher_started(control::parent_of(getppid()));  // of rank 0, which is our parent
+  controller.launcher_started(process::parent_of(getppid()));  // of rank 0, which is our parent
   // Before the devices learn where to join: what is refused here ends rank 0 at once, and thereby the others.
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);
-  control::tell_address(controller.address());
-  return run.execute([&](control::Driver& driver) {
+  process::tell_address(controller.address());
+  return run.execute([&](tasks::Driver& driver) {
     control::Outcome outcome = controller.run(driver);
     // mpirun cleans up behind itself unless it was killed; then that is left to us.
     if (!outcome.ok())
-      for (const control::DeviceInfo& device : outcome.devices) control::remove_segments(device.mpi_job);
+      for (const tasks::DeviceInfo& device : outcome.devices) process::remove_segments(device.mpi_job);
     return outcome;
   });
 }

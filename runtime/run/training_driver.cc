@@ -20,27 +20,27 @@ TrainingDriver::TrainingDriver(const Session& session, TrainingRecorder& recorde
   if (session.job.run.clock == kPaced) pacing_.emplace(session, "train", options_.overhead);
 }
 
-std::optional<control::Invocation> TrainingDriver::next() {
+std::optional<tasks::Invocation> TrainingDriver::next() {
   const std::int32_t steps = session().job.training.steps;
   switch (stage_) {
-    case Stage::kInit: stage_ = after_init(); return control::Invocation{.program = program("init")};
+    case Stage::kInit: stage_ = after_init(); return tasks::Invocation{.program = program("init")};
     case Stage::kLoad:
       stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
-      return control::Invocation{.program = kLoadProgram, .step = step_};
+      return tasks::Invocation{.program = kLoadProgram, .step = step_};
     case Stage::kTrain:
       if (pacing_ && sound_steps_ < step_) return std::nullopt;
       return train();
     case Stage::kSave:
       if (sound_steps_ < step_) return std::nullopt;
       stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
-      return control::Invocation{.program = kSaveProgram, .step = step_};
+      return tasks::Invocation{.program = kSaveProgram, .step = step_};
     case Stage::kGenerate: return generation_pass();
   }
   return std::nullopt;
 }
 
-control::Invocation TrainingDriver::train() {
-  control::Invocation i{.program = program("train"), .step = step_};
+tasks::Invocation TrainingDriver::train() {
+  tasks::Invocation i{.program = program("train"), .step = step_};
   i.scalars[kLearningRate] = learning_rate(session().job.training, step_);
   if (traced(step_) || pacing_) i.scalars[kTraced] = std::int64_t{1};
   if (pacing_ && pacing_->dilation() > 0) i.scalars[kDilation] = pacing_->dilation();
@@ -50,8 +50,8 @@ control::Invocation TrainingDriver::train() {
   return i;
 }
 
-void TrainingDriver::done(const control::Invocation& invocation,
-                          std::span<const control::InvocationDone> results) {
+void TrainingDriver::done(const tasks::Invocation& invocation,
+                          std::span<const tasks::InvocationDone> results) {
   if (generation_ && generation_->is_pass(invocation)) {
     recorder_.ran(generation_->is_prefill(invocation) ? "prefill" : "decode", stats_of(results));
     for (const SampledToken& grown : generation_->done(results)) generated_.push_back(grown.token);
@@ -62,8 +62,8 @@ void TrainingDriver::done(const control::Invocation& invocation,
   }
 }
 
-void TrainingDriver::trained(const control::Invocation& invocation,
-                             std::span<const control::InvocationDone> results) {
+void TrainingDriver::trained(const tasks::Invocation& invocation,
+                             std::span<const tasks::InvocationDone> results) {
   const std::vector<InvocationStats> stats = stats_of(results);
   const double loss = output(results, "loss"), norm = output(results, "grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
@@ -82,7 +82,7 @@ void TrainingDriver::on_failed(const Error& cause) {
   RunDriver::on_failed(has_learnt ? with_way_on(cause, session().job, session().run_directory) : cause);
 }
 
-std::optional<control::Invocation> TrainingDriver::generation_pass() {
+std::optional<tasks::Invocation> TrainingDriver::generation_pass() {
   const std::int32_t tokens = session().job.run.generate.tokens;
   if (tokens > 0 && !generation_) {
     generation_.emplace(session().job, session().plan);

@@ -38,15 +38,15 @@ class TrainingDriver : public SessionDriver {
   const std::vector<std::int32_t>& generated() const { return generated_; }
 
  protected:
-  std::optional<control::Invocation> next() override;
-  void done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) override;
+  std::optional<tasks::Invocation> next() override;
+  void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override;
 
  private:
   enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate };
 
-  control::Invocation train();
-  void trained(const control::Invocation& invocation, std::span<const control::InvocationDone> results);
-  std::optional<control::Invocation> generation_pass();
+  tasks::Invocation train();
+  void trained(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results);
+  std::optional<tasks::Invocation> generation_pass();
   bool traced(std::int64_t step) const;
   Stage after_init() const;
   Stage after_step() const;

@@ -31,7 +31,7 @@ TrainingRecorder::TrainingRecorder(const Job& job, const Plan& plan, RecorderOut
   report_.parameters = parameters(plan);
 }
 
-void TrainingRecorder::begin_device(const control::DeviceInfo& info) {
+void TrainingRecorder::begin_device(const tasks::DeviceInfo& info) {
   DeviceReport device = planned_use(job_, plan_.of_device(info.rank));
   device.device = info.rank;
   device.host = info.host;

@@ -32,7 +32,7 @@ class TrainingRecorder : public Recorder {
   std::string text() const override { return to_text(report_); }
 
  private:
-  void begin_device(const control::DeviceInfo& device) override;
+  void begin_device(const tasks::DeviceInfo& device) override;
   void summarise() override;
   std::string report_json() const override { return to_json(report_); }
   Chart chart() const override;

@@ -16,8 +16,8 @@ bool optimizes(const InstrOp& op) {
          std::holds_alternative<instr::SumSquares>(op) || std::holds_alternative<instr::AddScalars>(op);
 }
 
-// On the stream of transfers, from the host: a batch's text, a pass's requests. Of a small pass its launch is
-// some per cent.
+// Instructions on the transfer streams that read input from the host: a batch's text, a pass's requests. In a
+// small pass their launches are some per cent of the time.
 bool reads_input(const InstrOp& op) {
   return std::holds_alternative<instr::LoadBatch>(op) || std::holds_alternative<instr::LoadRequests>(op) ||
          std::holds_alternative<instr::LoadSamples>(op) || std::holds_alternative<instr::LoadVectors>(op);
@@ -42,16 +42,17 @@ struct Change {
 
 }  // namespace
 
-Breakdown break_down(const Track& track, std::span<const Nanos> durations, std::span<const Span> spans,
+Breakdown break_down(const TimedProgram& timed, std::span<const Nanos> durations, std::span<const Span> spans,
                      Nanos end) {
   std::vector<Change> changes;
   changes.reserve(2 * spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    const std::int32_t slot = track.slot(i);
-    // What comes before its own duration is waiting.
-    const std::int64_t begin =
-        slot < 0 ? spans[i].begin : spans[i].end - durations[static_cast<std::size_t>(slot)].value;
-    const Kind kind = kind_of(track.program().instrs[i]);
+    const std::int32_t collective = timed.collective_index(i);
+    // A collective's time before its own duration is waiting.
+    const std::int64_t begin = collective < 0
+                                   ? spans[i].begin
+                                   : spans[i].end - durations[static_cast<std::size_t>(collective)].value;
+    const Kind kind = kind_of(timed.program().instrs[i]);
     changes.push_back({begin, kind, 1});
     changes.push_back({spans[i].end, kind, -1});
   }

@@ -12,8 +12,8 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// By device: a number for the classes that its group has.
-std::vector<int> met(const AxisGroups& groups, const std::vector<int>& class_of) {
+// By device: a number for the set of classes in its group.
+std::vector<int> classes_met(const AxisGroups& groups, const std::vector<int>& class_of) {
   std::map<std::vector<int>, int> known;
   std::vector<int> of_group, classes;
   for (const auto& members : groups.members) {
@@ -28,8 +28,8 @@ std::vector<int> met(const AxisGroups& groups, const std::vector<int>& class_of)
   return list;
 }
 
-// By device: how its group lies.
-std::vector<int> lying(const AxisGroups& groups) {
+// By device: a number for the shape of its group on the machine.
+std::vector<int> group_shapes(const AxisGroups& groups) {
   std::vector<int> of_spread, list;
   for (const AxisGroups::Spread& s : groups.spreads)
     of_spread.push_back(static_cast<int>(
@@ -42,7 +42,7 @@ int count(const std::vector<int>& class_of) {
   return class_of.empty() ? 0 : 1 + *std::ranges::max_element(class_of);
 }
 
-// The numbers of classes ascend with their first devices.
+// Fills in `first` and `devices`. The numbers of classes ascend with their first devices.
 void find_first(DeviceClasses& classes) {
   for (std::size_t d = 0; d < classes.class_of.size(); ++d) {
     const std::size_t c = at(classes.class_of[d]);
@@ -65,10 +65,10 @@ void split(std::vector<int>& class_of, std::span<const int> number) {
 
 DeviceClasses classify(std::vector<int> kind_of, std::span<const AxisGroups> groups) {
   DeviceClasses classes{std::move(kind_of), {}, {}};
-  for (const AxisGroups& g : groups) split(classes.class_of, lying(g));
+  for (const AxisGroups& g : groups) split(classes.class_of, group_shapes(g));
   for (int before = -1, now = count(classes.class_of); before != now;) {
     std::vector<std::vector<int>> seen;
-    for (const AxisGroups& g : groups) seen.push_back(met(g, classes.class_of));
+    for (const AxisGroups& g : groups) seen.push_back(classes_met(g, classes.class_of));
     for (const auto& number : seen) split(classes.class_of, number);
     before = std::exchange(now, count(classes.class_of));
   }

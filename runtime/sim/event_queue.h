@@ -1,5 +1,5 @@
-// What happens next in virtual time. Events of one moment come in the order in which they were added, so
-// that every walk is repeatable.
+// The queue of events in virtual time. Events of one moment come in the order in which they were added, so
+// that every simulation is repeatable.
 #pragma once
 
 #include <algorithm>

@@ -9,9 +9,9 @@
 namespace hyperrun {
 namespace {
 
-// Instructions that are walked in half a minute on two cores, about.
+// Number of instructions that are simulated in about half a minute on two cores.
 constexpr std::size_t kWalkedInTime = 60'000'000;
-constexpr std::size_t kFewest = 4;  // guesses that are simulated of the largest Programs
+constexpr std::size_t kFewest = 4;  // number of guesses simulated for the largest Programs
 
 void count(EvidenceCounts& counts, Evidence evidence) {
   if (evidence == Evidence::kMeasured) ++counts.measured;
@@ -31,7 +31,7 @@ GuessEffect unsimulated(const FigurePath& at, const Figure& f) {
           f.range_source};
 }
 
-// A guess without a range is known by its name alone.
+// A guess without a range is listed by name alone.
 void list_guesses(const Machine& machine, const std::vector<FigurePath>& figures, StepRange& range) {
   Machine m = machine;
   for (const FigurePath& at : figures) {
@@ -56,11 +56,12 @@ Machine with(const Machine& machine, const std::vector<FigurePath>& figures, con
   return with(machine, *std::ranges::find(figures, guess.path, &FigurePath::path), value);
 }
 
-// Bytes of a device; where figures are equal on two machines but for one, who has more has more room.
+// Bytes of memory that a device has. If two machines differ in one figure, the one with more bytes has more
+// room.
 double room(const Machine& m) { return m.hbm_of_jobs() + m.pool.capacity.value + m.flash.capacity.value; }
 
-// Guesses about room have their times as they are; of the others the first `most` are to be simulated, and
-// the rest is named.
+// Chooses the guesses to simulate: the first `most` that can change the time. Guesses about room keep the
+// present time; the rest is listed by name.
 std::vector<std::size_t> to_simulate(const Machine& machine, const std::vector<FigurePath>& figures,
                                      std::size_t most, StepRange& range) {
   std::vector<GuessEffect> kept;
@@ -87,7 +88,7 @@ double value_at(RangeEnd end, const GuessEffect& g, Nanos step, double room_low,
   }
   const bool to_low = is_worse == (g.at_low > g.at_high);
   const Nanos there = to_low ? g.at_low : g.at_high;
-  // Some figures are best where they are.
+  // Some figures are best at their present value.
   const bool changes = is_worse ? there > step : there < step;
   return !changes ? g.value : to_low ? g.low : g.high;
 }

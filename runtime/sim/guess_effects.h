@@ -1,8 +1,8 @@
-// A simulated time on machines of which a guessed figure differs: each guess alone at both ends of its range,
-// and all of them together at the ends that are better and worse.
+// The effect of guessed figures on a simulated time. Each guess is tried alone at both ends of its range, and
+// all of them together at their better and their worse ends.
 //
-// Programs stay as they are compiled; durations alone change. Guesses about how much memory there is change
-// no duration: they say whether the Programs have room.
+// The Programs stay as compiled; only durations change. Guesses about the size of memory change no duration:
+// they say whether the Programs have room.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace hyperrun {
 
-// What Programs take of a machine's memory.
+// The memory that Programs need.
 struct MemoryUse {
   Bytes hbm{};   // of the fullest device
   Bytes pool{};  // of all devices together
@@ -29,21 +29,22 @@ MemoryUse memory_use(const Plan& plan);
 bool has_room(const Machine& machine, std::int32_t devices, const MemoryUse& use);
 
 struct GuessOptions {
-  MemoryUse use;                                                      // nothing: it has room everywhere
-  std::size_t most = std::numeric_limits<std::size_t>::max();         // guesses that are simulated, in order
+  MemoryUse use;                                                      // zero: it has room on every machine
+  std::size_t most = std::numeric_limits<std::size_t>::max();         // number of guesses simulated, in order
   std::function<void(std::int64_t done, std::int64_t all)> progress;  // from any thread; may be empty
 };
 
-// How long something takes on a machine. It is called from several threads at once.
+// A time as a function of the machine. It is called from several threads at once.
 using TimeOn = std::function<Nanos(const SupernodeSpec&)>;
 
-// One Program of a plan, which outlives it, on any machine.
+// The time of one Program on any machine. The plan must outlive it.
 class ProgramTime {
  public:
-  // `spec`: as the profile has it.
+  // `spec` is the machine as in the profile.
   ProgramTime(const Plan& plan, std::string program, const SupernodeSpec& spec, const SimOptions& sim = {});
   Nanos operator()(const SupernodeSpec& spec) const;
-  // So many guesses are simulated in half a minute on two cores, about: the same on every machine.
+  // Number of guesses that are simulated in about half a minute on two cores. It is the same on every
+  // machine.
   std::size_t guesses_in_time() const;
 
  private:
@@ -53,14 +54,14 @@ class ProgramTime {
   TimedStep known_;
 };
 
-// `figures`: all of the machine of `spec`. Of a machine without a profile the list is empty, and so are the
-// guesses; the range is the time as it is then.
+// Returns the range of a time. `figures` are all figures of the machine of `spec`. For a machine without a
+// profile the list is empty, and so are the guesses; the range is then the time itself.
 StepRange time_range(const SupernodeSpec& spec, const std::vector<FigurePath>& figures, const TimeOn& time,
                      const GuessOptions& options = {});
 
 enum class RangeEnd : std::uint8_t { kBetter, kWorse };
-// The machine of `spec` with every guess of the range at the end that was better, or worse: for the time, or
-// where that is the same for the room that there is.
+// The machine of `spec` with every guess of the range at its better or worse end: for the time, or for the
+// room in memory if the time does not change.
 Machine machine_at(RangeEnd end, const SupernodeSpec& spec, const std::vector<FigurePath>& figures,
                    const StepRange& range);
 // The machine of `spec` with every guess about memory at the end that leaves least room.

@@ -28,7 +28,7 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const std::int64_t hidden = m.hidden, further = m.mtp.layers, layers = m.layers + further;
   const ExpertsSpec& e = m.experts;
   const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
-  // What an expert has no room for is not computed.
+  // Tokens beyond an expert's capacity are not computed.
   const double kept = e.capacity.factor > 0 ? std::min(1.0, e.capacity.factor) : 1.0;
   const double mixture = static_cast<double>(hidden * e.count) +
                          3.0 * static_cast<double>(hidden * e.ffn) * (kept * e.choices + e.shared);
@@ -37,7 +37,8 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
                                        (layers - with_experts) * matrices * hidden * m.ffn +
                                        further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;
   const double weights = static_cast<double>(without_experts) + static_cast<double>(with_experts) * mixture;
-  // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
+  // Causal attention computes half of the scores. Two products forward and four backward, two FLOPs a
+  // multiplication.
   const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
   const double attention =
       3 * tokens * m.sequence * static_cast<double>(layers * m.heads * (m.head_dim + value_dim));

@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-// visit(time, live) after each beginning and end.
+// Calls visit(time) after each beginning and end of an instruction.
 template <class Visit>
 void follow(const std::vector<Span>& spans, LiveBytes& live, Visit visit) {
   std::vector<std::tuple<std::int64_t, std::size_t, bool>> changes;

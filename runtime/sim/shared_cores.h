@@ -1,5 +1,5 @@
-// Processor cores that those share who compute at once: all go on at the same rate, which is less than one
-// where there are more of them than cores, and each ends when it has had all of its time (processor sharing).
+// Processor cores shared by several computations (processor sharing). All go on at the same rate, which is
+// below one if there are more computations than cores. Each ends when it has had all of its core time.
 #pragma once
 
 #include <cmath>
@@ -18,21 +18,21 @@ class SharedCores {
  public:
   explicit SharedCores(double cores) : cores_(cores) {}
 
-  // From `now` on, `alike` of it at once, each to have a core for `lasts`.
+  // Begins `alike` equal computations at `now`, each of which needs a core for `lasts`.
   void begin(std::int64_t now, Nanos lasts, int alike, What what) {
     advance(now);
     ends_.add(std::llround(had_) + lasts.value, {what, alike});
     computing_ += alike;
   }
 
-  // When the next one ends, if nothing else begins.
+  // Time of the next end, if nothing else begins.
   std::optional<std::int64_t> next() const {
     if (ends_.empty()) return std::nullopt;
     const double left = static_cast<double>(ends_.first().at) - had_;
     return now_ + std::llround(std::ceil(std::max(0.0, left) / rate()));
   }
 
-  // Those that have ended at `now`, which is not after next(), in the order in which they do.
+  // Computations that have ended at `now`, in the order of their ends. `now` is not after next().
   std::vector<What> ended(std::int64_t now) {
     advance(now);
     std::vector<What> list;
@@ -56,9 +56,9 @@ class SharedCores {
 
   double cores_;
   std::int64_t now_ = 0;
-  double had_ = 0;                         // of a core, ns, by any that has computed since the beginning
-  double computing_ = 0;                   // at once
-  EventQueue<std::pair<What, int>> ends_;  // by what each will have had
+  double had_ = 0;        // core time, in ns, of a computation that has run since the beginning
+  double computing_ = 0;  // number of computations under way
+  EventQueue<std::pair<What, int>> ends_;  // by the value of had_ at which each ends
 };
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/tasks/device_groups.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -7,7 +9,7 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 DeviceGroups::DeviceGroups(std::int32_t devices) {
   HR_CHECK(devices > 0);
@@ -20,7 +22,7 @@ DeviceGroups::DeviceGroups(std::int32_t devices) {
 GroupId DeviceGroups::add(std::vector<std::int32_t> ranks) {
   std::sort(ranks.begin(), ranks.end());
   const auto refuse = [&](const std::string& why) {
-    throw Error(Code::kControl, "device group " + std::to_string(size()) + " " + why)
+    throw Error(Code::kControl, fmt::format("device group {} {}", size(), why))
         .legal("distinct ranks from 0 to " + std::to_string(devices() - 1));
   };
   if (ranks.empty()) refuse("has no device");
@@ -46,4 +48,4 @@ bool DeviceGroups::contains(GroupId outer, GroupId inner) const {
   return std::ranges::includes(ranks(outer), ranks(inner));
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

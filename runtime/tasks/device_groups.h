@@ -1,4 +1,5 @@
-// Which devices an invocation goes to. A group is a set of ranks, declared once for a run; group 0 is all.
+// Groups of devices that invocations go to. A group is a set of ranks, declared once for a run; group 0 has
+// all devices.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,14 @@
 
 #include "runtime/tasks/messages.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 class DeviceGroups {
  public:
-  // With group 0 (kEveryDevice), ranks 0 to devices - 1.
+  // Starts with group 0 (kEveryDevice), ranks 0 to devices - 1.
   explicit DeviceGroups(std::int32_t devices);
 
-  // Groups may overlap. Throws kControl where the ranks are none, not of this run, or named twice.
+  // Adds a group; groups may overlap. Throws kControl if the ranks are none, not of this run, or named twice.
   GroupId add(std::vector<std::int32_t> ranks);
 
   std::int32_t devices() const { return static_cast<std::int32_t>(of_rank_.size()); }
@@ -23,7 +24,7 @@ class DeviceGroups {
   std::span<const std::int32_t> ranks(GroupId group) const;  // ascending
   std::span<const GroupId> of_rank(std::int32_t rank) const;
 
-  // Every device of `inner` is one of `outer`.
+  // True if every device of `inner` is one of `outer`.
   bool contains(GroupId outer, GroupId inner) const;
 
  private:
@@ -31,4 +32,4 @@ class DeviceGroups {
   std::vector<std::vector<GroupId>> of_rank_;
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

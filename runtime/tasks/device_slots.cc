@@ -2,7 +2,7 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 DeviceSlots::DeviceSlots(const DeviceGroups& groups, std::int32_t window)
     : groups_(groups),
@@ -44,4 +44,4 @@ void DeviceSlots::change(GroupId group, std::int32_t by) {
   }
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,4 +1,4 @@
-// How many tasks each device has, and which groups therefore have room for one more.
+// The number of tasks that each device has, and with it the groups that have room for one more.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 #include "runtime/tasks/device_groups.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 class DeviceSlots {
  public:
-  // window: tasks that a device has at most. `groups` outlives this and no longer grows.
+  // `window` is the most tasks that a device may have. `groups` outlives this and no longer grows.
   DeviceSlots(const DeviceGroups& groups, std::int32_t window);
 
   const DeviceGroups& groups() const { return groups_; }
@@ -19,9 +19,9 @@ class DeviceSlots {
   void free(GroupId group);
 
   bool has_room(GroupId group) const { return full_[static_cast<std::size_t>(group)] == 0; }
-  // Tasks of all its devices together, whatever group gave them.
+  // Tasks of all devices of the group together, whichever group they were given to.
   std::int64_t load(GroupId group) const { return load_[static_cast<std::size_t>(group)]; }
-  // Groups with a common device, itself included.
+  // Groups that share a device with this one, itself included.
   std::span<const GroupId> overlapping(GroupId group) const {
     return overlapping_[static_cast<std::size_t>(group)];
   }
@@ -32,9 +32,9 @@ class DeviceSlots {
   const DeviceGroups& groups_;
   std::int32_t window_;
   std::vector<std::int32_t> tasks_;                // by rank
-  std::vector<std::int32_t> full_;                 // by group: devices without room
+  std::vector<std::int32_t> full_;                 // by group: number of devices without room
   std::vector<std::int64_t> load_;                 // by group
   std::vector<std::vector<GroupId>> overlapping_;  // by group
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

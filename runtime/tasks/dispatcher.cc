@@ -1,12 +1,14 @@
 #include "runtime/tasks/dispatcher.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 Dispatcher::Dispatcher(const DeviceGroups& groups, std::int32_t window)
     : groups_(groups), window_(static_cast<std::size_t>(window)) {
@@ -51,8 +53,8 @@ void Dispatcher::collect(std::int32_t rank, InvocationDone done) {
   const auto r = static_cast<std::size_t>(rank);
   const Invocation* const next = awaited(rank);
   if (next == nullptr || next->id != done.id)
-    throw Error(Code::kControl, "device " + std::to_string(rank) + " reports invocation " +
-                                    std::to_string(done.id) + ", which is not its next one");
+    throw Error(Code::kControl,
+                fmt::format("device {} reports invocation {}, which is not its next one", rank, done.id));
   const Entry entry = front(r);
   Device& device = devices_[r];
   device.first = static_cast<std::uint32_t>((device.first + 1) % window_);
@@ -76,4 +78,4 @@ const Invocation* Dispatcher::awaited(std::int32_t rank) const {
   return devices_.at(r).count == 0 ? nullptr : &flights_[front(r).flight].completed.invocation;
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

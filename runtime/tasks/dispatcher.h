@@ -1,4 +1,5 @@
-// The invocations in flight: which are out on which devices, who has reported. No input or output.
+// The dispatcher knows the invocations in flight: the devices that have each, and those that have reported.
+// It does no input or output.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include "runtime/tasks/device_groups.h"
 #include "runtime/tasks/messages.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 // Invocations that a device is given ahead of its reports.
 inline constexpr std::int32_t kWindow = 8;
@@ -20,26 +21,26 @@ class Dispatcher {
     std::vector<InvocationDone> results;  // of the ranks of its group, ascending
   };
 
-  // window: invocations that a device has at most and has not reported. `groups` outlives the dispatcher and
+  // `window` is the most unreported invocations that a device may have. `groups` outlives the dispatcher and
   // may grow.
   Dispatcher(const DeviceGroups& groups, std::int32_t window);
 
   std::int32_t window() const { return static_cast<std::int32_t>(window_); }
-  bool has_room(GroupId group) const;  // on each of its devices
+  bool has_room(GroupId group) const;  // on each device of the group
   bool idle() const { return in_flight_ == 0; }
 
-  // Where its group has room.
+  // Records an invocation as issued. Its group must have room.
   void issue(Invocation invocation);
 
-  // A device's report. A device reports what it was given in the order in which it was given it: throws
-  // kControl for anything else.
+  // Records a device's report. A device reports its invocations in the order of issue; throws kControl for
+  // anything else.
   void collect(std::int32_t rank, InvocationDone done);
 
-  // The next invocation that all devices of its group have reported, in the order of the last report, which
-  // within a group is the order of issue; nullptr: none. Valid until the next call.
+  // Returns the next invocation that all devices of its group have reported; nullptr: none. They come in the
+  // order of the last report, which within a group is the order of issue. Valid until the next call.
   const Completed* take_completed();
 
-  // What the device is to report next; nullptr: nothing.
+  // Returns the invocation that the device must report next; nullptr: none.
   const Invocation* awaited(std::int32_t rank) const;
 
  private:
@@ -49,10 +50,10 @@ class Dispatcher {
   };
   struct Entry {
     std::uint32_t flight = 0;
-    std::uint32_t place = 0;  // of the device within its group
+    std::uint32_t place = 0;  // index of the device within its group
   };
   struct Device {
-    std::uint32_t first = 0, count = 0;  // of its ring in entries_
+    std::uint32_t first = 0, count = 0;  // place of its ring in entries_
   };
 
   std::uint32_t free_flight();
@@ -61,12 +62,12 @@ class Dispatcher {
   const DeviceGroups& groups_;
   std::size_t window_;
   std::vector<Device> devices_;
-  std::vector<Entry> entries_;  // window_ of each device
-  std::deque<Flight> flights_;  // each used again when its invocation has been taken
+  std::vector<Entry> entries_;  // `window_` entries for each device
+  std::deque<Flight> flights_;  // each is reused once its invocation has been taken
   std::vector<std::uint32_t> free_;
   std::deque<std::uint32_t> completed_;
-  std::int64_t in_flight_ = 0;  // issued and not taken
-  std::int64_t taken_ = -1;     // lent to the caller
+  std::int64_t in_flight_ = 0;  // number issued and not yet taken
+  std::int64_t taken_ = -1;     // index of the flight lent to the caller
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 FairOrder::FairOrder(TaskGraph& graph, const DeviceSlots& slots,
                      const std::vector<std::vector<GroupId>>& places, bool ahead)
@@ -21,15 +21,16 @@ std::int32_t FairOrder::add_place(std::vector<GroupId> groups) {
   return p;
 }
 
-// ---- what is ready
+// ---- Readiness
 
 void FairOrder::offered(TaskId task) {
-  if (!graph_.waits(task)) return;  // it went ahead of its inputs
+  if (!graph_.waits(task)) return;  // the task was issued ahead of its inputs
   const std::int32_t to = graph_.inputs_done(task) ? graph_.task(task).spec.place : place_ahead(task);
   if (to >= 0) enqueue(task, to);
 }
 
-// Where its inputs are made, if that is one of its groups, or its only group.
+// Returns the place of the group that makes the task's inputs, if that is one of the task's groups, or the
+// task's only group; -1: none.
 std::int32_t FairOrder::place_ahead(TaskId task) {
   if (!ahead_) return -1;
   const std::vector<GroupId>& groups = place(graph_.task(task).spec.place).groups;
@@ -67,7 +68,7 @@ const FairOrder::Entry* FairOrder::head(std::int32_t place_index, std::size_t pr
   return nullptr;
 }
 
-// ---- which goes
+// ---- Choice
 
 std::optional<Issue> FairOrder::pick() {
   while (!look_.empty()) {
@@ -80,12 +81,12 @@ std::optional<Issue> FairOrder::pick() {
     if (!must_hold(g, choice.entry)) return Issue{choice.entry.task, g};
     group(g).held = true;
     held_.push_back(g);
-    for (const std::int32_t p : group(g).places) look_at_place(p);  // another of its groups may serve
+    for (const std::int32_t p : group(g).places) look_at_place(p);  // another group of the place may serve
   }
   return std::nullopt;
 }
 
-// Each program's most urgent, oldest task of those that may go to the group now.
+// Collects each program's most urgent, oldest task among those that may go to the group now.
 void FairOrder::gather_offers(Group& at) {
   offers_.assign(static_cast<std::size_t>(graph_.programs()), {});
   for (const std::int32_t p : at.places) {
@@ -102,8 +103,8 @@ void FairOrder::gather_offers(Group& at) {
   }
 }
 
-// Of the most urgent: who has had no more than its share so far, and of those whose next task would be due
-// first.
+// Chooses among the most urgent offers: programs within their share first, the earliest virtual deadline
+// among them.
 FairOrder::Choice FairOrder::choose(GroupId g) {
   constexpr double kRounding = 1e-9;
   Group& at = group(g);
@@ -134,7 +135,7 @@ FairOrder::Choice FairOrder::choose(GroupId g) {
   return best;
 }
 
-// Of a program that has a task to offer, brought up to date.
+// Returns the account of a program that has a task to offer, brought up to date.
 FairOrder::Account& FairOrder::account(Group& at, std::size_t program) {
   if (at.accounts.size() <= program) at.accounts.resize(program + 1);
   Account& account = at.accounts[program];
@@ -148,14 +149,14 @@ void FairOrder::pass_over(std::size_t program, std::int32_t p) {
   if (std::ranges::count(full_[program], p) == 0) full_[program].push_back(p);
 }
 
-// Some older or more urgent task needs the group's devices together with others, and not all have room.
+// True if an older or more urgent task needs the group's devices together with others, and not all have room.
 bool FairOrder::must_hold(GroupId g, const Entry& entry) {
   for (const GroupId other : slots_.overlapping(g)) {
     if (other == g) continue;
     for (const std::int32_t p : group(other).places) {
       const Entry* const elder = eldest_that_needs(p, g);
       if (elder == nullptr) continue;
-      // Where it has room it is its turn if it is more urgent; of equals shares decide, not age.
+      // If the elder has room, it goes first only if it is more urgent. Among equals shares decide, not age.
       const auto room =
           std::ranges::find_if(place(p).groups, [&](GroupId of) { return slots_.has_room(of); });
       const bool has_room = room != place(p).groups.end();
@@ -167,7 +168,7 @@ bool FairOrder::must_hold(GroupId g, const Entry& entry) {
   return false;
 }
 
-// Of tasks that have no room but where `g` has a device.
+// Returns the eldest task of the place, unless one of its groups has room without any device of `g`.
 const FairOrder::Entry* FairOrder::eldest_that_needs(std::int32_t p, GroupId g) {
   if (place(p).waiting == 0) return nullptr;
   const std::span<const GroupId> overlapping = slots_.overlapping(g);
@@ -182,7 +183,7 @@ const FairOrder::Entry* FairOrder::eldest_that_needs(std::int32_t p, GroupId g) 
   return eldest;
 }
 
-// ---- what has changed
+// ---- Changes
 
 void FairOrder::issued(const Issue& issue) {
   const TaskGraph::Task& task = graph_.task(issue.task);
@@ -193,7 +194,7 @@ void FairOrder::issued(const Issue& issue) {
   account.time += 1 / graph_.program(task.spec.program).share;
   at.time += 1 / at.shares;
   release_held();
-  // Groups may have lost their room, or be busier than others now: what waits for them may go elsewhere.
+  // Groups may have lost their room, or be busier now: tasks that wait for them may go elsewhere.
   ++rounds_;
   for (const GroupId g : slots_.overlapping(issue.group)) {
     for (const std::int32_t p : group(g).places) {
@@ -211,7 +212,7 @@ void FairOrder::release_held() {
   }
 }
 
-// What kept groups back may have its turn now, or be passed by what has become urgent meanwhile.
+// The task that groups were reserved for may go now, or may no longer be the most urgent.
 void FairOrder::freed(GroupId freed) {
   for (const GroupId g : slots_.overlapping(freed)) look_at(g);
   release_held();
@@ -233,7 +234,7 @@ void FairOrder::look_at(GroupId g) {
   look_.push_back(g);
 }
 
-// At the group with least to do of those that could take a task.
+// Looks at the group with least to do among those that could take a task.
 void FairOrder::look_at_place(std::int32_t p) {
   if (place(p).waiting == 0) return;
   GroupId least = -1;
@@ -247,4 +248,4 @@ std::string FairOrder::why(TaskId task) const {
   return "waits for its devices";
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

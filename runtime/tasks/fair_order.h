@@ -1,11 +1,12 @@
-// Tasks go as they become ready: the highest priority first, then by the programs' shares, then the oldest. A
-// task that may go to several groups goes to the one whose devices have least to do.
+// The fair order issues tasks as they become ready: the highest priority first, then by the programs' shares,
+// then the oldest. A task with several possible groups goes to the one whose devices have least to do.
 //
-// Shares hold for each group by itself: of its tasks, programs that wait for it get parts in proportion to
-// their shares, within one task (earliest eligible virtual deadline first: I. Stoica, H. Abdel-Wahab, Old
-// Dominion University TR-95-22, 1995). A program that had nothing to run is owed nothing for that time. Where
-// groups overlap, a task keeps its devices from tasks of other groups that are less urgent, or as urgent and
-// were ready after it, also while they do not all have room: a large group is not starved by small ones.
+// Shares hold for each group by itself. Programs that wait for a group get its tasks in proportion to their
+// shares, to within one task (earliest eligible virtual deadline first: I. Stoica, H. Abdel-Wahab, Old
+// Dominion University TR-95-22, 1995). A program that had nothing to run is owed nothing for that time.
+//
+// If groups overlap, a task that waits for room reserves its devices against tasks of other groups that are
+// less urgent, or equally urgent and ready later. So small groups do not starve a large one.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@
 #include "runtime/tasks/task_graph.h"
 #include "runtime/tasks/task_order.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 class FairOrder : public TaskOrder {
  public:
-  // places: the groups of each, all that there will be. All outlive this.
+  // `places` are the groups of each place; none is added later. All arguments outlive this.
   FairOrder(TaskGraph& graph, const DeviceSlots& slots, const std::vector<std::vector<GroupId>>& places,
             bool ahead);
 
@@ -37,32 +38,32 @@ class FairOrder : public TaskOrder {
  private:
   struct Entry {
     std::int32_t priority;
-    std::int64_t turn;  // in the order of readiness
+    std::int64_t turn;  // number in the order of readiness
     TaskId task;
 
-    // The first to go is the greatest, as heaps have it.
+    // Heaps put the greatest first, so the most urgent entry is the greatest.
     bool operator<(const Entry& other) const {
       return priority != other.priority ? priority < other.priority : turn > other.turn;
     }
   };
-  // What waits for any of its groups. Places that users declared, and one of each group alone for
-  // tasks that go ahead of their inputs.
+  // Tasks that wait for any group of a place. Users declare places; besides, each group has a place of its
+  // own for tasks that go ahead of their inputs.
   struct Place {
     std::vector<GroupId> groups;
-    std::vector<std::vector<Entry>> heaps;  // by program; entries of tasks that have left are dropped late
+    std::vector<std::vector<Entry>> heaps;  // by program; entries of issued tasks are dropped late
     std::int64_t waiting = 0;
-    std::int64_t looked_at = 0;  // the last round of issued() that did
+    std::int64_t looked_at = 0;  // the last round of issued() that looked at it
   };
-  struct Account {          // of a program with a group
-    double time = 0;        // virtual: its tasks so far over its share
-    std::int64_t seen = 0;  // the group's choice at which it last had a task to offer
+  struct Account {          // account of a program with a group
+    double time = 0;        // virtual time: its tasks so far over its share
+    std::int64_t seen = 0;  // the group's last choice at which it had a task to offer
   };
   struct Group {
-    std::vector<std::int32_t> places;  // that have it
+    std::vector<std::int32_t> places;  // places with this group
     std::vector<Account> accounts;     // by program
     std::int64_t choices = 0;
-    double time = 0;    // virtual: grows with each task by one over the shares of those that wait
-    double shares = 0;  // of those that waited at the last choice
+    double time = 0;    // virtual time: grows with each task by one over the shares of waiting programs
+    double shares = 0;  // shares of the programs that waited at the last choice
     bool listed = false, held = false;
   };
   struct Choice {
@@ -93,13 +94,13 @@ class FairOrder : public TaskOrder {
   bool ahead_;
   std::vector<Place> places_;
   std::vector<Group> groups_;
-  std::vector<std::int32_t> alone_;  // by group: its place of its own
-  std::deque<GroupId> look_;         // groups for which a task may be found
-  std::vector<GroupId> held_;        // kept for an older task
+  std::vector<std::int32_t> alone_;  // by group: the place of this group alone
+  std::deque<GroupId> look_;         // groups that may find a task
+  std::vector<GroupId> held_;        // groups reserved for an older task
   std::vector<std::vector<std::int32_t>>
-      full_;                    // by program: places that passed it over, its queue being full
+      full_;                    // by program: places that passed it over because its queue is full
   std::vector<Choice> offers_;  // scratch: by program, its first task for a group
   std::int64_t turns_ = 0, rounds_ = 0;
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,11 +1,11 @@
-// Entries with increasing ids, forgotten once all before them are finished, too.
+// A list of entries with increasing ids. An entry is forgotten once it and all before it are finished.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <utility>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 template <class Entry>
 class InFlight {
@@ -38,4 +38,4 @@ class InFlight {
   std::int64_t first_ = 0;
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,5 +1,5 @@
-// What controller and devices tell each other, as plain values. The control plane ships programs and
-// reports as opaque bytes; what is in them is a matter of compiler, device and driver.
+// The messages between controller and devices, as plain values. The control plane carries programs and
+// reports as opaque bytes. Only compiler, device and driver know their content.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 using Scalar = std::variant<std::int64_t, double>;
 
@@ -30,8 +30,8 @@ struct Invocation {
   std::int32_t program = 0;
   std::int64_t step = 0;
   std::map<std::string, Scalar> scalars;
-  std::string data;              // of the program's own kind
-  GroupId group = kEveryDevice;  // who runs it; the devices are not told
+  std::string data;              // data in a form of the program's own
+  GroupId group = kEveryDevice;  // devices that run it; they are not told
 
   bool operator==(const Invocation&) const = default;
 };
@@ -49,17 +49,17 @@ struct Shutdown {
   bool operator==(const Shutdown&) const = default;
 };
 
-// What the controller asks of a device.
+// A command of the controller to a device.
 using Command = std::variant<LoadProgram, Invocation, Shutdown>;
 
 struct DeviceInfo {
   std::int32_t rank = -1;
   std::string host;
-  std::string machine;  // equal where a pid names the same process
+  std::string machine;  // equal if a pid names the same process
   std::int32_t pid = 0;
   std::string mpi_job;  // the MPI launcher's id of the job, or empty
 
   bool operator==(const DeviceInfo&) const = default;
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,9 +1,11 @@
 #include "runtime/tasks/static_order.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 StaticOrder::StaticOrder(TaskGraph& graph, const DeviceSlots& slots,
                          const std::vector<std::vector<GroupId>>& places, bool ahead)
@@ -26,7 +28,7 @@ void StaticOrder::submitted(TaskId id) {
   });
 }
 
-// Those of its devices, and that of its program where its queue is limited.
+// Visits the lines of the task's devices, and that of its program if its queue is limited.
 template <class Visit>
 void StaticOrder::for_lines_of(const TaskGraph::Task& task, Visit visit) {
   for (const std::int32_t rank : slots_.groups().ranks(task.queue))
@@ -54,7 +56,7 @@ void StaticOrder::look_at(TaskId id) {
 std::optional<Issue> StaticOrder::pick() {
   for (; !look_.empty(); look_.pop_front()) {
     const TaskId id = look_.front();
-    if (!graph_.waits(id)) continue;  // it was here twice
+    if (!graph_.waits(id)) continue;  // the task was listed twice
     const GroupId group = graph_.task(id).queue;
     if (!slots_.has_room(group)) continue;
     if (!graph_.inputs_done(id) && !(ahead_ && graph_.inputs_come_before(id, group, slots_.groups())))
@@ -96,9 +98,9 @@ void StaticOrder::released(ProgramIndex program) {
 std::string StaticOrder::why(TaskId id) const {
   for (const std::int32_t rank : slots_.groups().ranks(graph_.task(id).queue)) {
     const TaskId first = lines_[static_cast<std::size_t>(rank)].front();
-    if (first != id) return "is behind " + graph_.name_of(first) + " on device " + std::to_string(rank);
+    if (first != id) return fmt::format("is behind {} on device {}", graph_.name_of(first), rank);
   }
   return "is behind an earlier task of its program";
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,7 +1,7 @@
-// Every device runs its tasks in the order in which they were submitted, whatever is ready when. A task that
-// may go to several groups goes to that with the fewest tasks so far. So who runs what after what is a
-// function of what was submitted alone. A program with a limited queue fills it in that order, too, so
-// whether queues end in a deadlock is not a matter of timing either. Priorities and shares do not count.
+// The static order: every device runs its tasks in the order of submission, whatever is ready when. A task
+// with several possible groups goes to the one with the fewest tasks so far. So the order of tasks on each
+// device is a function of the submissions alone. A program fills its limited queue in that order too, so a
+// deadlock by queues does not depend on timing either. Priorities and shares do not count.
 #pragma once
 
 #include <deque>
@@ -11,11 +11,11 @@
 #include "runtime/tasks/task_graph.h"
 #include "runtime/tasks/task_order.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 class StaticOrder : public TaskOrder {
  public:
-  // places: the groups of each. All outlive this; places may grow.
+  // `places` are the groups of each place. All arguments outlive this; places may grow.
   StaticOrder(TaskGraph& graph, const DeviceSlots& slots, const std::vector<std::vector<GroupId>>& places,
               bool ahead);
 
@@ -30,7 +30,7 @@ class StaticOrder : public TaskOrder {
  private:
   template <class Visit>
   void for_lines_of(const TaskGraph::Task& task, Visit visit);
-  bool is_first(TaskId task) const;  // in all its lines
+  bool is_first(TaskId task) const;  // true if it is the first in all its lines
   bool queues(const TaskGraph::Task& task) const;
   void look_at(TaskId task);
 
@@ -38,10 +38,10 @@ class StaticOrder : public TaskOrder {
   const DeviceSlots& slots_;
   const std::vector<std::vector<GroupId>>& places_;
   bool ahead_;
-  std::vector<std::deque<TaskId>> lines_;  // by rank, then by program with a limited queue: not issued yet
+  std::vector<std::deque<TaskId>> lines_;  // unissued tasks: by rank, then by program with a limited queue
   std::vector<std::int64_t> assigned_;     // by group
-  std::deque<TaskId> look_;                // first in all their lines, perhaps able to go
-  std::vector<std::vector<TaskId>> full_;  // by program: those that the queue keeps
+  std::deque<TaskId> look_;                // tasks that are first in all their lines and may be able to go
+  std::vector<std::vector<TaskId>> full_;  // by program: tasks that wait for room in its queue
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,4 +1,4 @@
-// What a program does once, on one group of devices: a task. Tasks hand each other futures.
+// A task is one execution of a program on one group of devices. Tasks give each other futures.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "runtime/base/units.h"
 #include "runtime/tasks/messages.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 using ProgramIndex = std::int32_t;
 using PlaceId = std::int32_t;
@@ -19,12 +19,12 @@ using TaskId = std::int64_t;  // increases with submission
 // One of the programs that run side by side: a sub-model, a rollout, a learner.
 struct TaskProgram {
   std::string name;
-  double share = 1;        // of a group's tasks, beside programs that wait for the same group; above 0
-  std::int64_t queue = 0;  // of its outputs so many at most are being made or not yet used; 0: no limit
-  Bytes queue_bytes{};     // and so many bytes of them
+  double share = 1;        // weight among the programs that wait for the same group; above 0
+  std::int64_t queue = 0;  // most outputs being made or not yet used; 0: no limit
+  Bytes queue_bytes{};     // the most bytes of these; 0: no limit
 };
 
-// The output of a task, there when the task is done, until `uses` tasks that take it as input are done.
+// The output of a task. It exists from the task's end until `uses` tasks that take it as input are done.
 struct FutureSpec {
   std::string name;
   Bytes bytes{};
@@ -33,7 +33,7 @@ struct FutureSpec {
 
 struct TaskSpec {
   ProgramIndex program = 0;
-  PlaceId place = 0;  // any of its groups runs the task
+  PlaceId place = 0;  // any group of the place may run the task
   std::int64_t step = 0;
   std::int32_t priority = 0;  // higher goes first
   std::vector<FutureId> inputs, outputs;
@@ -44,15 +44,15 @@ struct Issue {
   GroupId group = kEveryDevice;
 };
 
-// How far a program is.
+// The progress of a program.
 struct ProgramProgress {
   std::string name;
   std::int64_t submitted = 0, issued = 0, done = 0;
-  // Of those that are not issued, for what the first reason holds them: an input, room in the program's own
-  // queue of outputs, a turn on their devices.
+  // Unissued tasks, by the first reason that holds them: a missing input, a full queue of the program's
+  // outputs, or busy devices.
   std::int64_t wait_for_input = 0, wait_for_queue = 0, wait_for_devices = 0;
   std::int64_t queued = 0, most_queued = 0;  // outputs being made or not yet used
   Bytes queued_bytes{};
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,10 +1,12 @@
 #include "runtime/tasks/task_driver.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/base/joined.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 std::vector<std::vector<std::int32_t>> TaskDriver::device_groups() {
   std::vector<std::vector<std::int32_t>> all;
@@ -21,7 +23,7 @@ std::optional<Invocation> TaskDriver::next_within(const Dispatcher& dispatcher) 
     if (scheduler_.stuck()) throw scheduler_.deadlock();
     return std::nullopt;
   }
-  // The scheduler frees a device's slot when the whole group is done, the dispatcher before.
+  // The scheduler frees a device's slot when the whole group is done, the dispatcher earlier.
   HR_CHECK(dispatcher.has_room(issue->group), "the scheduler's window is above the controller's");
   const TaskSpec& task = scheduler_.task(issue->task);
   Invocation invocation = invocation_of(issue->task, task, issue->group);
@@ -37,7 +39,7 @@ void TaskDriver::on_done(const Invocation& invocation, std::span<const Invocatio
     on_task_done(id, scheduler_.task(id), results);
   } catch (const Error& e) {
     std::vector<std::string> places;
-    for (const std::string& place : {words(id), e.place()})
+    for (const std::string& place : {describe_task(id), e.place()})
       if (!place.empty()) places.push_back(place);
     throw Error(e).at(joined(places));
   }
@@ -45,14 +47,14 @@ void TaskDriver::on_done(const Invocation& invocation, std::span<const Invocatio
   in_flight_.finish(invocation.id);
 }
 
-std::string TaskDriver::words(TaskId id) const {
+std::string TaskDriver::describe_task(TaskId id) const {
   const TaskSpec& task = scheduler_.task(id);
   if (scheduler_.program(task.program).name.empty()) return "";
-  return "program " + scheduler_.program(task.program).name + ", task " + std::to_string(task.step);
+  return fmt::format("program {}, task {}", scheduler_.program(task.program).name, task.step);
 }
 
 std::string TaskDriver::describe(const Invocation& invocation) const {
-  return words(in_flight_.at(invocation.id));
+  return describe_task(in_flight_.at(invocation.id));
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,13 +1,15 @@
 #include "runtime/tasks/task_graph.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
-constexpr std::size_t kListed = 4;  // futures of a full queue that are named
+constexpr std::size_t kListed = 4;  // futures named in the text of a full queue
 
 Error refusal(const std::string& task, const std::string& why) {
   return Error(Code::kControl, why).at("task " + task);
@@ -41,31 +43,31 @@ void TaskGraph::check(const TaskSpec& spec) const {
   for (const FutureId id : spec.outputs) bytes += futures_.at(id).spec.bytes;
   if ((p.queue > 0 && std::ssize(spec.outputs) > p.queue) ||
       (p.queue_bytes > Bytes(0) && bytes > p.queue_bytes))
-    throw refusal(name_of(spec), "its " + std::to_string(spec.outputs.size()) + " outputs (" +
-                                     to_string(bytes) + ") never fit into the queue of its program")
+    throw refusal(name_of(spec), fmt::format("its {} outputs ({}) never fit into the queue of its program",
+                                             spec.outputs.size(), to_string(bytes)))
         .fix("a longer queue for program " + p.name);
   check_circle(spec);
 }
 
 void TaskGraph::check_output(const TaskSpec& spec, FutureId id) const {
-  if (!futures_.has(id)) throw refusal(name_of(spec), "its output " + std::to_string(id) + " is no future");
+  if (!futures_.has(id)) throw refusal(name_of(spec), fmt::format("its output {} is no future", id));
   if (futures_.at(id).producer >= 0 || std::ranges::count(spec.outputs, id) > 1)
     throw refusal(name_of(spec), quoted(id) + " has a producer already");
 }
 
 void TaskGraph::check_input(const TaskSpec& spec, FutureId id) const {
   if (!futures_.has(id))
-    throw refusal(name_of(spec), "its input " + std::to_string(id) + " is no future, or one that is used up");
+    throw refusal(name_of(spec), fmt::format("its input {} is no future, or one that is used up", id));
   const Future& future = futures_.at(id);
   if (std::ssize(future.consumers) + std::ranges::count(spec.inputs, id) > future.spec.uses)
     throw refusal(name_of(spec),
-                  quoted(id) + " has more consumers than its " + std::to_string(future.spec.uses) + " uses");
+                  fmt::format("{} has more consumers than its {} uses", quoted(id), future.spec.uses));
   if (producers_first_ && future.producer < 0 && std::ranges::count(spec.outputs, id) == 0)
     throw refusal(name_of(spec), "its input " + quoted(id) + " has no producer yet")
         .fix("submit tasks in an order in which they could run");
 }
 
-// Along the consumers of its outputs, back to one of its inputs.
+// Follows the consumers of the task's outputs, back to one of its inputs.
 void TaskGraph::check_circle(const TaskSpec& spec) const {
   struct Step {
     FutureId future;
@@ -163,7 +165,7 @@ TaskGraph::Done TaskGraph::done(TaskId id) {
   for (const FutureId output : t.spec.outputs) {
     Future& future = futures_.at(output);
     future.done = true;
-    // A consumer on a part of the devices that went ahead may be done already.
+    // A consumer that went ahead, on a part of the devices, may be done already.
     for (const TaskId consumer : future.consumers)
       if (tasks_.has(consumer) && --task(consumer).undone == 0) changed_.push_back(consumer);
     if (future.used == future.spec.uses) release(output);
@@ -191,14 +193,14 @@ void TaskGraph::release(FutureId id) {
 }
 
 std::string TaskGraph::name_of(const TaskSpec& spec) const {
-  return program(spec.program).name + " " + std::to_string(spec.step);
+  return fmt::format("{} {}", program(spec.program).name, spec.step);
 }
 
 std::string TaskGraph::name_of(TaskId id) const { return name_of(task(id).spec); }
 
 std::string TaskGraph::quoted(FutureId id) const {
   const std::string& name = futures_.at(id).spec.name;
-  return "\"" + (name.empty() ? "future " + std::to_string(id) : name) + "\"";
+  return name.empty() ? fmt::format("\"future {}\"", id) : fmt::format("\"{}\"", name);
 }
 
 std::string TaskGraph::why_inputs(TaskId id) const {
@@ -214,10 +216,9 @@ std::string TaskGraph::why_inputs(TaskId id) const {
 
 std::string TaskGraph::why_queue(ProgramIndex p) const {
   const auto& [limits, now] = programs_[static_cast<std::size_t>(p)];
-  std::string text =
-      "the queue of " + limits.name + " has room for " + std::to_string(limits.queue) + " outputs";
+  std::string text = fmt::format("the queue of {} has room for {} outputs", limits.name, limits.queue);
   if (limits.queue_bytes > Bytes(0)) text += ", " + to_string(limits.queue_bytes);
-  text += ", and " + std::to_string(now.queued) + " (" + to_string(now.queued_bytes) + ") are not used yet";
+  text += fmt::format(", and {} ({}) are not used yet", now.queued, to_string(now.queued_bytes));
   std::size_t listed = 0;
   for (FutureId id = futures_.first(); id < futures_.next() && listed < kListed; ++id) {
     if (!futures_.has(id) || futures_.at(id).program != p || !futures_.at(id).issued) continue;
@@ -248,4 +249,4 @@ std::vector<TaskId> TaskGraph::waiting_tasks(std::size_t most) const {
   return waiting;
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

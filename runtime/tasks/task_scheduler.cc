@@ -1,15 +1,17 @@
 #include "runtime/tasks/task_scheduler.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <utility>
 
 #include "runtime/tasks/fair_order.h"
 #include "runtime/tasks/static_order.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
-constexpr std::size_t kListed = 8;  // tasks that are named of those that wait for ever
+constexpr std::size_t kListed = 8;  // tasks named of those that wait for ever
 
 }  // namespace
 
@@ -24,16 +26,15 @@ TaskScheduler::~TaskScheduler() = default;
 PlaceId TaskScheduler::add_place(std::vector<GroupId> groups) {
   HR_CHECK(order_ == nullptr, "a place comes before the tasks");
   const auto refuse = [&](const std::string& why) {
-    throw Error(Code::kControl, "place " + std::to_string(places_.size()) + " " + why);
+    throw Error(Code::kControl, fmt::format("place {} {}", places_.size(), why));
   };
   if (groups.empty()) refuse("has no group");
   for (const GroupId g : groups)
-    if (!groups_.known(g)) refuse("has group " + std::to_string(g) + ", which does not exist");
+    if (!groups_.known(g)) refuse(fmt::format("has group {}, which does not exist", g));
   if (std::set(groups.begin(), groups.end()).size() != groups.size()) refuse("has a group twice");
   for (const GroupId g : groups)
     if (groups_.ranks(g).size() != groups_.ranks(groups.front()).size())
-      refuse("has groups of different sizes: " + std::to_string(groups.front()) + " and " +
-             std::to_string(g));
+      refuse(fmt::format("has groups of different sizes: {} and {}", groups.front(), g));
   places_.push_back(std::move(groups));
   return static_cast<PlaceId>(places_.size() - 1);
 }
@@ -47,8 +48,7 @@ void TaskScheduler::start() {
 
 TaskId TaskScheduler::submit(TaskSpec spec) {
   if (spec.place < 0 || spec.place >= std::ssize(places_))
-    throw Error(Code::kControl,
-                "a task is for place " + std::to_string(spec.place) + ", which does not exist");
+    throw Error(Code::kControl, fmt::format("a task is for place {}, which does not exist", spec.place));
   if (!order_) start();
   const TaskId id = graph_.submit(std::move(spec));
   order_->submitted(id);
@@ -88,9 +88,9 @@ Error TaskScheduler::deadlock() const {
       text += order_->why(id);
   }
   if (waiting() > static_cast<std::int64_t>(kListed))
-    text += "\n  and " + std::to_string(waiting() - static_cast<std::int64_t>(kListed)) + " more";
+    text += fmt::format("\n  and {} more", waiting() - static_cast<std::int64_t>(kListed));
   return Error(Code::kControl, text)
       .fix("submit what makes the missing inputs, or give the programs named longer queues");
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

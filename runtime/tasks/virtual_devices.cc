@@ -5,7 +5,7 @@
 
 #include "runtime/tasks/dispatcher.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 VirtualDevices::VirtualDevices(std::int32_t devices)
     : queues_(static_cast<std::size_t>(devices)), busy_(queues_.size()) {}
@@ -67,4 +67,4 @@ void drive(Driver& driver, VirtualDevices& devices, VirtualWork& work, std::int3
   }
 }
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,5 +1,5 @@
-// Devices on a clock of their own, for simulations and tests: each does what it is given in that order, and
-// what several share begins when all of them have come to it.
+// Devices on a clock of their own, for simulations and tests. Each runs its work in the order given. Work
+// that several share begins when all of them have come to it.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 #include "runtime/base/units.h"
 #include "runtime/tasks/driver.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
 class VirtualDevices {
  public:
   explicit VirtualDevices(std::int32_t devices);
 
-  // Ids are given once. It begins now, or when the last of `ranks` has done what it was given before.
+  // Gives work to devices. An id is given once. The work begins now, or when the last of `ranks` has finished
+  // its earlier work.
   void give(std::int64_t id, std::span<const std::int32_t> ranks, Nanos lasts);
 
   bool idle() const { return ends_.empty(); }
@@ -27,7 +28,8 @@ class VirtualDevices {
     std::vector<std::int32_t> ranks;
     Nanos begin{}, end{};
   };
-  // Goes on to what ends next; of what ends at once, to what was given first. Not when idle.
+  // Advances to the next end; of ends at one moment, to the work given first. It must not be called when
+  // idle.
   Done advance();
 
   Nanos now() const { return now_; }
@@ -37,7 +39,7 @@ class VirtualDevices {
   struct Given {
     std::vector<std::int32_t> ranks;
     Nanos lasts{}, begin{};
-    std::size_t missing = 0;  // devices that have something else to do before
+    std::size_t missing = 0;  // number of devices with earlier work
   };
   struct End {
     Nanos time;
@@ -48,23 +50,22 @@ class VirtualDevices {
   void comes_to(std::int64_t id);
 
   std::vector<std::deque<std::int64_t>> queues_;  // by rank
-  std::map<std::int64_t, Given> given_;           // under way too
+  std::map<std::int64_t, Given> given_;           // including work under way
   std::priority_queue<End> ends_;
   std::vector<Nanos> busy_;
   Nanos now_{};
 };
 
-// What invocations come to on such devices.
+// The durations and results of invocations on virtual devices.
 class VirtualWork {
  public:
   virtual ~VirtualWork() = default;
   virtual Nanos lasts(const Invocation& invocation) = 0;
-  // By device of its group. Called in the order in which invocations end.
+  // Returns the results by device of the invocation's group. Called in the order in which invocations end.
   virtual std::vector<InvocationDone> done(const Invocation& invocation, Nanos begin, Nanos end) = 0;
 };
 
-// A run from its first invocation to its last, with a window of so many as a controller has. `devices` are
-// new.
+// Runs a driver from its first invocation to its last, with a controller's window. `devices` must be new.
 void drive(Driver& driver, VirtualDevices& devices, VirtualWork& work, std::int32_t window);
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

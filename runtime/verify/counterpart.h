@@ -8,9 +8,9 @@
 //   x.own, x.part, x.step1, grad_norm.squares.of_dp, ...
 //                            parts of sums, whose whole one device never has: not compared
 // Rows of experts are not compared either; tensors collected from them are.
-// A tensor that is relative to each device's own part (OperatorRule::local_outputs) has no whole value if the axes
-// split that part. A pipeline adds gradients to one sum (of a tied head and its embedding) in another order:
-// the first one is compared before the others are added, the last when all are there.
+// A tensor that is relative to each device's own part (OperatorRule::local_outputs) has no whole value if the
+// axes split that part. A pipeline adds gradients to one sum (of a tied head and its embedding) in another
+// order: the first one is compared before the others are added, the last when all are there.
 #pragma once
 
 #include <string_view>

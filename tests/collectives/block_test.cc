@@ -32,7 +32,7 @@ TEST(Block, AdjoiningLoopsAreOneRun) {
   EXPECT_EQ(block(3, 2, 1, 2, 9).base - at(v), 36);
 }
 
-// Any range packed is the same range of the whole packed; unpacking it puts every byte back.
+// Packing a range gives the same range of the whole packed block; unpacking puts every byte back.
 TEST(Block, RangesPackAndUnpack) {
   std::vector<char> v(360);
   std::iota(v.begin(), v.end(), 0);

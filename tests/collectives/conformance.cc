@@ -11,9 +11,9 @@
 namespace hyperrun::conformance {
 namespace {
 
-// The element i of a tensor of rank r in round `salt`: any sign and size, exact in bfloat16 when asked. Every
-// fourth is 2^24 or -2^24, which cancel and beside which the others are rounded away: a sum in another order
-// is another sum.
+// The element i of a tensor of rank r in round `salt`: any sign and size, exact in bfloat16 if asked. Every
+// fourth is 2^24 or -2^24. These cancel, and the others are rounded away beside them, so a sum in another
+// order differs.
 float value(int r, std::int64_t i, int salt, DType dtype) {
   auto h = static_cast<std::uint32_t>(r * 7919 + i * 2654435761LL + salt * 104729);
   h ^= h >> 15;
@@ -48,8 +48,8 @@ void fill(std::byte* at, std::int64_t n, int r, int salt, DType dtype) {
   for (std::int64_t i = 0; i < n; ++i) put(at, i, value(r, i, salt, dtype), dtype);
 }
 
-// p float32 additions round p - 1 times, each by at most 2^-24 of a partial sum; a bfloat16 result rounds by
-// 2^-8 of it, twice between hosts of several ranks.
+// The bound of the error. p float32 additions round p - 1 times, each by at most 2^-24 of a partial sum. A
+// bfloat16 result rounds by 2^-8 of it, twice between hosts of several ranks.
 double tolerance(double magnitude, int p, DType dtype) {
   const double f32 = magnitude * p * std::ldexp(1.0, -24);
   return dtype == DType::kBF16 ? f32 + 2 * magnitude * std::ldexp(1.0, -8) : f32;
@@ -69,7 +69,7 @@ void expect_reduced(float got, const std::vector<float>& terms, ReduceOp op, DTy
   }
 }
 
-// In the order of the group, in float32, rounded once: what one host promises to the bit.
+// The sum in the order of the group, in float32, rounded once: one host promises it to the bit.
 float in_order(const std::vector<float>& terms, ReduceOp op, DType dtype) {
   float a = terms[0];
   for (std::size_t k = 1; k < terms.size(); ++k)
@@ -77,7 +77,7 @@ float in_order(const std::vector<float>& terms, ReduceOp op, DType dtype) {
   return dtype == DType::kBF16 ? bf16_to_f32(f32_to_bf16(a)) : a;
 }
 
-// The request, complete; valid as long as the group says.
+// Runs a request to its end; it stays valid as long as the group says.
 const Request* run(Rank& rank, Group& group, const CollectiveArgs& args) {
   Request* r = group.start(args);
   rank.world.wait(*r);
@@ -87,7 +87,7 @@ const Request* run(Rank& rank, Group& group, const CollectiveArgs& args) {
   return r;
 }
 
-// Every rank's copy of n words, compared word by word: all members hold the same bits.
+// Compares every rank's copy of n words, word by word: all members hold the same bits.
 void expect_same_everywhere(Rank& rank, Group& group, const std::byte* mine, std::int64_t bytes) {
   const std::int64_t words = bytes / 4;
   if (words == 0) return;
@@ -106,7 +106,7 @@ std::vector<float> terms_at(const Group& g, std::int64_t i, int salt, DType dtyp
   return terms;
 }
 
-// To the bit, what world.h promises of a sum; nothing where it promises no more than that all get the same.
+// The bits that world.h promises of a sum; nothing if it promises only that all get the same.
 std::optional<float> promised(Rank& rank, const Request& r, const std::vector<float>& terms) {
   const auto [dtype, op] = std::pair(r.args.dtype, r.args.op);
   const Topology& topology = rank.world.topology();
@@ -181,7 +181,7 @@ void all_gather(Rank& rank, Group& g, std::int64_t outer, std::int64_t inner, DT
   }
 }
 
-// Element (a, x, b, y, c) of the whole tensor is at a known place of a known rank, before and after.
+// Checks that element (a, x, b, y, c) of the whole tensor is at its place on its rank, before and after.
 void all_to_all(Rank& rank, Group& g, AllToAllShape s, DType dtype) {
   const int p = g.size();
   s.x *= p;
@@ -205,7 +205,7 @@ void all_to_all(Rank& rank, Group& g, AllToAllShape s, DType dtype) {
   }
 }
 
-// Whole, and in pieces of each run: the same bits, and no byte touched that has no part in it.
+// The collective, whole and in pieces of each run, gives the same bits and touches no other byte.
 void in_pieces(Rank& rank, Group& g, CollectiveArgs whole, std::int64_t runs, std::int64_t pieces) {
   const int p = g.size();
   const std::int64_t element = size_of(whole.dtype);
@@ -220,7 +220,7 @@ void in_pieces(Rank& rank, Group& g, CollectiveArgs whole, std::int64_t runs, st
   whole.in = in, whole.out = outs[0];
   run(rank, g, whole);
   const AllToAllShape& s = whole.all_to_all;
-  // Bytes of a position, and of what lies of one member between two of its own.
+  // Bytes of a position, and of the data of one member between two of its own.
   const auto position = [&](bool of_input) {
     return exchanges ? s.b * s.c * (of_input == s.gather_x ? s.y : s.y / p) * element : element;
   };
@@ -337,9 +337,8 @@ void broadcast(Rank& rank, Group& g, std::int64_t n, int root, bool in_place) {
   for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(get(out, i, DType::kF32), value(root, i, 7, DType::kF32));
 }
 
-// Sizes around lines, slices, pieces and thresholds; none but a few divides.
-// Beside the multiples of vectors and slices: what just fits an offer's line (40 bytes) and what just does
-// not.
+// Sizes around lines, slices, pieces and thresholds; few of them divide evenly. Some just fit an offer's line
+// (40 bytes), and some just do not.
 const std::vector<std::int64_t> kSizes = {0,  1,   2,    10,   11,   15,   17,   20,
                                           21, 100, 1023, 1024, 1025, 5003, 40001};
 
@@ -392,7 +391,7 @@ void shift_sizes(Rank& rank, DType dtype) {
   ASSERT_NO_FATAL_FAILURE(shift(rank, rank.reversed(), 129, 40, dtype));
 }
 
-// What is passed on as often as there are members has been with everyone and is home again.
+// Data shifted as often as there are members has been with everyone and is home again.
 void shift_around(Rank& rank) {
   for (const std::int64_t n : {3, 5003}) {
     std::byte* buffers[] = {rank.allocate(n * 4), rank.allocate(n * 4)};
@@ -413,8 +412,8 @@ void broadcasts(Rank& rank) {
   }
 }
 
-// Each sends to its right neighbour twice as many messages as a channel has slots, of all sizes, before it
-// waits for any.
+// Each rank sends to its right neighbour twice as many messages as a channel has slots, of all sizes, before
+// it waits for any.
 void ring_of_messages(Rank& rank) {
   Group& g = rank.everyone();
   const int p = g.size(), right = (g.index() + 1) % p, left = (g.index() + p - 1) % p;
@@ -441,7 +440,8 @@ void ring_of_messages(Rank& rank) {
   }
 }
 
-// Many collectives on two groups at once, polled now and then, waited for in another order than started.
+// Runs many collectives on two groups at once, polled now and then, and waited for in another order than
+// started.
 void outstanding(Rank& rank) {
   Group* groups[] = {&rank.everyone(), &rank.reversed()};
   std::vector<Request*> requests;
@@ -471,7 +471,7 @@ void outstanding(Rank& rank) {
   }
 }
 
-// A fast rank runs ahead by as many small collectives as there are slots, round and round: inputs in reused
+// A fast rank runs ahead by as many small collectives as there are slots, again and again: inputs in reused
 // buffers must not be overtaken.
 void reused_buffers(Rank& rank) {
   Group& g = rank.everyone();
@@ -491,7 +491,7 @@ void reused_buffers(Rank& rank) {
   }
 }
 
-// Runs twice on the same input: the same bits.
+// Two runs on the same input give the same bits.
 void repeatable(Rank& rank) {
   const std::int64_t n = 30011;
   std::vector<std::byte> first;

@@ -1,5 +1,5 @@
-// What every transport must do, as cases that each rank runs with its own World and checks for itself against
-// a naive reference in double.
+// The conformance suite of transports, as cases. Each rank runs a case with its own World and checks its
+// results against a naive reference in double.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ class Rank {
  public:
   Rank(World& world, Arena& arena) : world(world), arena(arena) {}
 
-  // Memory from the arena, at another offset on every rank.
+  // Allocates memory from the arena, at another offset on every rank.
   std::byte* allocate(std::int64_t bytes);
 
-  // The group of all ranks, and another one in reverse order under its own key.
+  // The group of all ranks, and one in reverse order under a key of its own.
   Group& everyone();
   Group& reversed();
 

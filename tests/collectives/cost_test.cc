@@ -1,4 +1,4 @@
-// The formulas against sums and closed forms that do not use them.
+// The cost formulas against sums and closed forms that do not use them.
 #include "collectives/cost.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(Slice, CoversEverythingOnceInLines) {
   }
 }
 
-// Bandwidth-optimal: 2(p-1)/p n a rank on average, whatever the size.
+// Bandwidth-optimal: 2(p-1)/p n a rank on average, for any size.
 TEST(WireBytes, AllReduceTotals) {
   for (int p = 2; p <= 9; ++p) {
     for (const std::int64_t n : {1, 7, 1000, 4096, 100003}) {

@@ -18,7 +18,7 @@ struct Layout {
 
 void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.name; }
 
-// Small staging, so that blocks take many pieces.
+// The staging is small, so that blocks take many pieces.
 void run_everywhere(const Topology& topology, WorldOptions options, const std::function<void(Rank&)>& body) {
   options.staging = Bytes(16 << 10);
   std::vector<Arena> arenas = make_in_process_arenas(topology.size(), kArena);
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Collectives, InProcess,
                            return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
                          });
 
-// The peer never comes; whoever waits hears of it, spinning, yielding or asleep.
+// The peer never comes. Every waiting rank hears of it, spinning, yielding or asleep.
 TEST(Cancel, EndsEveryWait) {
   for (const Topology& topology : {Topology::one_host(2), Topology::uniform(2, 1)}) {
     for (const int delay_ms : {0, 30}) {

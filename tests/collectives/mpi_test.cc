@@ -43,7 +43,7 @@ TEST_P(Processes, Conform) {
 INSTANTIATE_TEST_SUITE_P(Collectives, Processes, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
-// More than /dev/shm has: an error with a remedy on every rank, before any page is touched.
+// A budget beyond the room in /dev/shm is an error with a remedy on every rank, before any page is touched.
 TEST(SharedWindow, FullSharedMemoryIsAnError) {
   const MpiHosts hosts(MPI_COMM_WORLD);
   std::optional<Error> error;
@@ -57,7 +57,7 @@ TEST(SharedWindow, FullSharedMemoryIsAnError) {
   EXPECT_FALSE(error->remedy().empty());
 }
 
-// Every page of the planned peak; none above it, which a budget of many GiB must not pay for.
+// Every page of the planned peak is touched, and none above it: a budget of many GiB must not be paid for.
 TEST(SharedWindow, ThePlannedPeakIsPrefaulted) {
   using hyperrun::testing::page_bytes;
   using hyperrun::testing::resident_pages;

@@ -22,7 +22,8 @@ std::byte* bytes(std::vector<T>& v) {
   return reinterpret_cast<std::byte*>(v.data());
 }
 
-// Every number of sources around the unrolled ones, every tail of a vector: bitwise the loop in rank order.
+// Every number of sources around the unrolled ones, with every tail of a vector, gives the bits of the loop
+// in rank order.
 TEST(Reduce, Float32IsTheLoopInOrder) {
   std::mt19937 rng(1);
   std::normal_distribution<float> normal(0, 100);

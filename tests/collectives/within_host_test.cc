@@ -1,4 +1,4 @@
-// What stays on a host, against the steps of the messages themselves.
+// The bytes that stay on a host, against the steps of the messages themselves.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kSlotBytes = 128;
 
-// Returns what stays on hosts, of all.
+// Returns the bytes that stay on hosts, and all bytes.
 std::int64_t expect_as_scheduled(Algorithm algorithm, CollectiveArgs args, int hosts, int per_host) {
   const int p = hosts * per_host;
   std::vector<std::byte> slots(static_cast<std::size_t>(p * kSlotBytes));

@@ -44,12 +44,12 @@ void misbehave(const std::string& behaviour, DeviceLink& link) {
 
 void serve(DeviceLink& link, DeviceStatus& status, std::int32_t rank, const std::string& behaviour) {
   for (;;) {
-    const Command command = link.next();
-    if (std::holds_alternative<Shutdown>(command)) {
+    const tasks::Command command = link.next();
+    if (std::holds_alternative<tasks::Shutdown>(command)) {
       if (behaviour == "linger") sleep_for_ever();
       return link.close();
     }
-    const auto* invocation = std::get_if<Invocation>(&command);
+    const auto* invocation = std::get_if<tasks::Invocation>(&command);
     if (invocation == nullptr) continue;
     status.last_instruction = -1;
     status.invocation = invocation->id;
@@ -97,15 +97,16 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   return 0;
 }
 
-// Like mpirun in what matters: a rank knows its number by the environment; a second after one was killed the
-// others are told to end, and soon made to; it ends when its ranks have, and not before (a stopped rank holds
-// it up).
+// Behaves like mpirun in the points that matter: a rank knows its number by the environment. A second after
+// one was killed the others are told to end, and soon made to. It ends when its ranks have, and not before (a
+// stopped rank holds it up).
 int launcher(int count, char** arguments) {
   const std::string world = arguments[0];
   std::vector<int> pids;
   for (int i = 1; i < count; ++i)
-    pids.push_back(start_process({"/proc/self/exe", "device", std::to_string(i - 1), world, arguments[i]},
-                                 {{"OMPI_COMM_WORLD_RANK", std::to_string(i - 1)}}, {}));
+    pids.push_back(
+        process::start_process({"/proc/self/exe", "device", std::to_string(i - 1), world, arguments[i]},
+                               {{"OMPI_COMM_WORLD_RANK", std::to_string(i - 1)}}, {}));
   std::printf("launcher has %d ranks\n", count - 1);
   std::fflush(stdout);
   int code = 0, raw = 0;
@@ -123,20 +124,20 @@ int launcher(int count, char** arguments) {
 }
 
 [[noreturn]] void parent() {
-  const ChildProcess child({"sleep", "60"}, {{"OMPI_COMM_WORLD_RANK", "0"}});
+  const process::ChildProcess child({"sleep", "60"}, {{"OMPI_COMM_WORLD_RANK", "0"}});
   sleep_for_ever();
 }
 
-class Endless : public Driver {
+class Endless : public tasks::Driver {
  public:
   explicit Endless(bool dies) : dies_(dies) {}
 
-  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>&) override { return {}; }
-  std::optional<Invocation> next_invocation() override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override { return {}; }
+  std::optional<tasks::Invocation> next_invocation() override {
     const std::int64_t n = next_++;
-    return Invocation{n, 0, n, {{"offset", n}, {"lr", 0.0}}};
+    return tasks::Invocation{n, 0, n, {{"offset", n}, {"lr", 0.0}}};
   }
-  void on_done(const Invocation& invocation, std::span<const InvocationDone>) override {
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone>) override {
     if (dies_ && invocation.step == kWhen - 1) raise(SIGKILL);
   }
 
@@ -152,7 +153,7 @@ int controller(std::int32_t world, bool dies) {
   options.version = "test";
   options.handle_signals = true;
   Controller controller(options);
-  tell_address(controller.address());
+  process::tell_address(controller.address());
   Endless driver(dies);
   return controller.run(driver).exit_status();
 }
@@ -161,7 +162,7 @@ int controller(std::int32_t world, bool dies) {
 }  // namespace hyperrun::control
 
 int main(int argc, char** argv) {
-  alarm(300);  // one that a failed test leaves behind must not stay, nor hold up who reads its output
+  alarm(300);  // an actor left by a failed test must end, and not hold up readers of its output
   const std::string role = argc > 2 ? argv[1] : "";
   if (role == "device" && argc >= 5)
     return hyperrun::control::device(std::atoi(argv[2]), std::atoi(argv[3]), argv[4],

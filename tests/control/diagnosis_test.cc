@@ -16,7 +16,7 @@ std::vector<DeviceState> fleet(int n) {
   return devices;
 }
 
-Symptoms consequence(std::int32_t rank) {
+FailureReport consequence(std::int32_t rank) {
   return {Symptom::kConsequence, rank, "", Error(Code::kDeviceLost, "a peer does not answer")};
 }
 
@@ -54,7 +54,7 @@ TEST(Diagnosis, WhatMpirunSaysOfARankThatNeverJoinedIsToldWithItsName) {
   EXPECT_EQ(explain(unseen, devices).remedy(), "look");
 }
 
-// mpirun stops those that are left when it has lost one, and all when it is interrupted itself.
+// mpirun stops the remaining ranks when it has lost one, and all when it is interrupted itself.
 TEST(Diagnosis, StoppedDevicesAreTheCauseOnlyWhereNothingElseIs) {
   Diagnosis d;
   d.add(consequence(2));

@@ -16,7 +16,7 @@ using testing::Not;
 
 constexpr double kAllEnded = 5 * kSlowdown;
 
-// Runs to its end with one behaviour a rank.
+// Runs a job to its end, with one behaviour a rank.
 struct Accident {
   Accident(const std::vector<std::string>& behaviours, ControllerOptions options,
            const std::vector<std::string>& machines = {})
@@ -29,7 +29,7 @@ struct Accident {
     }
     driver.lockstep = true;
     driver.hook = [this](std::int64_t done) {
-      if (done == 5) last_step = Stopwatch();  // what goes wrong does so at the next
+      if (done == 5) last_step = Stopwatch();  // the fault comes at the next step
     };
     outcome = controller.run(driver);
     told = last_step.seconds();
@@ -38,7 +38,7 @@ struct Accident {
       : Accident(behaviours, test_options(static_cast<std::int32_t>(behaviours.size()))) {}
 
   std::string text() const { return outcome.error ? outcome.error->what() : "no error"; }
-  // Exit status of a rank, which must have ended soon after the accident.
+  // Exit status of a rank, which must have ended soon after the fault.
   int status(std::int32_t rank) {
     const auto s = fleet.wait(rank, kAllEnded - last_step.seconds());
     EXPECT_TRUE(s) << "rank " << rank << " is still there";
@@ -101,7 +101,7 @@ TEST(Failure, AFailingDeviceIsQuotedAndOthersEndWithItsCode) {
   EXPECT_EQ(a.status(1), 10);
 }
 
-// Ranks 0 and 2 feel that a peer is gone, and say so, in whatever order with its end.
+// Ranks 0 and 2 feel that a peer is gone and say so, before or after the news of its end.
 TEST(Failure, TheCauseIsToldAndNotItsConsequences) {
   Accident a({"consequence", "die", "consequence"});
   ASSERT_TRUE(a.outcome.error);
@@ -123,8 +123,8 @@ TEST(Failure, ADeviceThatOnlyFeelsAConsequenceIsBelievedInTheEnd) {
   EXPECT_THAT(a.text(), HasSubstr("a peer does not answer"));
 }
 
-// Its main thread never looks at the abort: the link ends the process. (Elsewhere, so that the
-// controller cannot do it.)
+// The device's main thread never looks at the abort: the link ends the process. (The device is on another
+// machine, so the controller cannot do it.)
 TEST(Failure, ADeviceThatIgnoresTheAbortIsEnded) {
   Accident a({"fail", "deaf"}, test_options(2), {"here", "elsewhere"});
   EXPECT_EQ(a.status(1), 10);
@@ -141,22 +141,21 @@ TEST(Failure, WithoutProgressTheOneFurthestBehindIsNamed) {
   EXPECT_EQ(a.status(1), -SIGKILL);
 }
 
-// Device 0 gets one invocation and device 1 all others: who has nothing to do is furthest behind and not to
-// blame.
+// Device 0 gets one invocation and device 1 all others: an idle device is furthest behind and not to blame.
 class OneIsIdle : public ScriptedDriver {
  public:
   using ScriptedDriver::ScriptedDriver;
 
   std::vector<std::vector<std::int32_t>> device_groups() override { return {{0}, {1}}; }
-  std::optional<Invocation> next_within(const Dispatcher& dispatcher) override {
-    const GroupId group = issued_++ == 0 ? 1 : 2;
+  std::optional<tasks::Invocation> next_within(const tasks::Dispatcher& dispatcher) override {
+    const tasks::GroupId group = issued_++ == 0 ? 1 : 2;
     if (!dispatcher.has_room(group)) return std::nullopt;
-    std::optional<Invocation> invocation = next_invocation();
+    std::optional<tasks::Invocation> invocation = next_invocation();
     invocation->group = group;
     return invocation;
   }
-  void on_done(const Invocation&, std::span<const InvocationDone>) override {}
-  std::string describe(const Invocation& i) const override {
+  void on_done(const tasks::Invocation&, std::span<const tasks::InvocationDone>) override {}
+  std::string describe(const tasks::Invocation& i) const override {
     return "program p, task " + std::to_string(i.step);
   }
 
@@ -179,14 +178,14 @@ TEST(Failure, ADeviceWithoutWorkIsNotToBlame) {
                     HasSubstr("furthest behind")));
 }
 
-// Ranks of a stopped mpirun do all their work, and then cannot end.
+// The ranks of a stopped mpirun do all their work, and then cannot end.
 TEST(Failure, AStoppedLauncherIsNamedForDevicesThatDoNotEnd) {
   ControllerOptions options = test_options(2);
   options.drain_seconds = 0.3;
   Controller controller(options);
   Fleet fleet;
   for (const std::int32_t rank : {0, 1}) fleet.start(rank, 2, "linger", controller.address());
-  const std::int32_t launcher = 2;  // whose children they are, for all that the controller knows
+  const std::int32_t launcher = 2;  // parent of the ranks, as far as the controller knows
   fleet.start(launcher, 2, "stop-early", "");
   ASSERT_EQ(waitpid(fleet.pid(launcher), nullptr, WUNTRACED), fleet.pid(launcher));
   controller.launcher_started(fleet.pid(launcher));

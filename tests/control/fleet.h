@@ -1,4 +1,4 @@
-// Devices as processes: started, waited for with a limit, and never left behind.
+// Devices as processes, which are started, waited for with a limit, and never left behind.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 namespace hyperrun::control {
 
-// Sanitizers slow everything down; bounds on time are given for a build without.
+// Factor on bounds of time, which are given for a build without sanitizers.
 inline constexpr double kSlowdown = CONTROL_TEST_SLOWDOWN;
 
 inline ControllerOptions test_options(std::int32_t devices) {
@@ -45,14 +45,14 @@ class Fleet {
 
   void start(std::int32_t rank, std::int32_t world, const std::string& behaviour,
              const std::string& controller, const std::string& machine = "") {
-    pids_[rank] = start_process(
+    pids_[rank] = process::start_process(
         {CONTROL_ACTOR, "device", std::to_string(rank), std::to_string(world), behaviour, machine},
         {{"HYPERRUN_CONTROLLER", controller}, {"HYPERRUN_SECRET", test_options(1).secret}}, {});
   }
 
   int pid(std::int32_t rank) const { return pids_.at(rank); }
 
-  // Exit code, or minus the signal; empty: still there after `seconds`.
+  // The exit code, or minus the signal; nullopt: it still runs after `seconds`.
   std::optional<int> wait(std::int32_t rank, double seconds) {
     const int pid = pids_.at(rank);
     const int fd = pidfd_open(pid, 0);

@@ -22,8 +22,8 @@ void feed(FrameReader& reader, std::string_view bytes) {
 }
 
 TEST(Frame, SurvivesAnyCutOfTheStream) {
-  const LoadProgram program{3, "name", std::string(100000, 'p')};
-  const Invocation invocation{4, 3, 9, {{"lr", 0.1}, {"seed", std::int64_t{-7}}}};
+  const tasks::LoadProgram program{3, "name", std::string(100000, 'p')};
+  const tasks::Invocation invocation{4, 3, 9, {{"lr", 0.1}, {"seed", std::int64_t{-7}}}};
   std::string stream;
   append_frame(stream, encode(program), 1 << 20);
   append_frame(stream, encode(invocation), 1 << 20);
@@ -43,7 +43,7 @@ TEST(Frame, SurvivesAnyCutOfTheStream) {
 
 TEST(Frame, LengthIsLittleEndian) {
   std::string stream;
-  append_frame(stream, encode(LoadProgram{1, "n", std::string(300, 'x')}), 1 << 20);
+  append_frame(stream, encode(tasks::LoadProgram{1, "n", std::string(300, 'x')}), 1 << 20);
   EXPECT_EQ(static_cast<unsigned char>(stream[0]) + 256 * static_cast<unsigned char>(stream[1]),
             stream.size() - 4);
 }
@@ -56,11 +56,12 @@ TEST(Frame, RefusesTooLongAndEmpty) {
   feed(other, std::string(4, '\0'));
   EXPECT_THROW(other.next(), Error);
   std::string out;
-  EXPECT_THROW(append_frame(out, encode(LoadProgram{1, "n", std::string(300, 'x')}), 100), Error);
+  EXPECT_THROW(append_frame(out, encode(tasks::LoadProgram{1, "n", std::string(300, 'x')}), 100), Error);
 }
 
 TEST(Codec, ReportsAndErrorsComeBackAsTheyWere) {
-  const InvocationDone done{5, {{"loss", 2.5}, {"nan", 0}}, std::string("\0\1", 2), std::string("\2\0", 2)};
+  const tasks::InvocationDone done{
+      5, {{"loss", 2.5}, {"nan", 0}}, std::string("\0\1", 2), std::string("\2\0", 2)};
   EXPECT_EQ(decode(std::move(*encode(done).mutable_done())), done);
   const Error error = Error(Code::kDoesNotFit, "cause").at("place").legal("legal").fix("fix");
   EXPECT_STREQ(decode(encode(error).failure()).what(), error.what());

@@ -47,8 +47,8 @@ class RawSocket {
   int fd_;
 };
 
-// Sends the bytes to a controller that waits for its only device; it must hang up on the stranger at
-// once, and then run as if nothing had been.
+// Sends the bytes to a controller that waits for its only device. It must hang up on the stranger at once,
+// and then run normally.
 void intrude(const std::string& bytes) {
   Controller controller(test_options(1));
   ScriptedDriver driver(10);
@@ -80,7 +80,7 @@ TEST(Intruder, SilenceAndHalfAFrameDoNotHoldUpTheRun) {
   EXPECT_TRUE(controller.run(driver).ok());
 }
 
-// Answers every connection with a welcome that proves nothing, and an order.
+// A false controller that answers every connection with a welcome without proof, and an order.
 class FalseController {
  public:
   FalseController() : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -122,7 +122,7 @@ class FalseController {
   std::thread thread_;
 };
 
-// A device must not obey whoever answers at the controller's address.
+// A device must not obey an impostor at the controller's address.
 TEST(Intruder, AFalseControllerIsNotObeyed) {
   FalseController pretender;
   DeviceLinkOptions options = device_options(pretender.address, 0, 1);

@@ -20,10 +20,10 @@ TEST(ChildProcess, PassesOutputOnAndTellsTheEnd) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   std::promise<std::pair<int, std::string>> ended;
-  ChildProcess child({"sh", "-c", "printf 'a\\nb'; printf \"$WORD\" >&2; exit 3"}, {{"WORD", "oops"}},
-                     [&](const ExitStatus& s, const std::string& tail) {
-                       ended.set_value({s.code, tail});
-                     });
+  process::ChildProcess child({"sh", "-c", "printf 'a\\nb'; printf \"$WORD\" >&2; exit 3"},
+                              {{"WORD", "oops"}}, [&](const process::ExitStatus& s, const std::string& tail) {
+                                ended.set_value({s.code, tail});
+                              });
   auto future = ended.get_future();
   ASSERT_EQ(future.wait_for(seconds(10)), std::future_status::ready);
   EXPECT_EQ(future.get(), std::pair(3, std::string("oops")));
@@ -33,14 +33,14 @@ TEST(ChildProcess, PassesOutputOnAndTellsTheEnd) {
 }
 
 TEST(ChildProcess, ItsEndIsSeenThoughADescendantHoldsItsOutput) {
-  ChildProcess child({"sh", "-c", "sleep 30 & exit 0"}, {});
+  process::ChildProcess child({"sh", "-c", "sleep 30 & exit 0"}, {});
   EXPECT_TRUE(child.wait_for(seconds(10)));
 }
 
 TEST(ChildProcess, IsKilledWithItsGroup) {
   const Stopwatch watch;
   {
-    ChildProcess child({"sh", "-c", "trap '' TERM; echo ready >&2; sleep 30; sleep 30"}, {});
+    process::ChildProcess child({"sh", "-c", "trap '' TERM; echo ready >&2; sleep 30; sleep 30"}, {});
     while (child.stderr_tail().empty()) std::this_thread::yield();
     child.kill(SIGTERM);
     EXPECT_FALSE(child.wait_for(std::chrono::milliseconds(100)));
@@ -55,7 +55,8 @@ TEST(ChildProcess, IsKilledWithItsGroup) {
 
 TEST(ChildProcess, KeepsTheEndOfALongComplaint) {
   testing::internal::CaptureStderr();
-  ChildProcess child({"sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done >&2"}, {});
+  process::ChildProcess child(
+      {"sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done >&2"}, {});
   ASSERT_TRUE(child.wait_for(seconds(10)));
   const std::string all = testing::internal::GetCapturedStderr();
   EXPECT_EQ(all.size(), 18890u);  // 2000 lines, nothing lost
@@ -64,7 +65,7 @@ TEST(ChildProcess, KeepsTheEndOfALongComplaint) {
 
 TEST(ChildProcess, AMissingProgramIsAnError) {
   try {
-    ChildProcess child({"no-such-mpirun", "-np", "2"}, {});
+    process::ChildProcess child({"no-such-mpirun", "-np", "2"}, {});
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kMpi);
@@ -72,10 +73,10 @@ TEST(ChildProcess, AMissingProgramIsAnError) {
   }
 }
 
-// Not even when it is killed: of a child nothing is left.
+// A killed parent leaves no child behind.
 TEST(ChildProcess, EndsWithTheProcessThatHasStartedIt) {
-  const int parent = start_process({CONTROL_ACTOR, "parent"}, {}, {});
-  LocalRanks children;
+  const int parent = process::start_process({CONTROL_ACTOR, "parent"}, {}, {});
+  process::LocalRanks children;
   children.add_launcher(parent, "");
   while (children.all().empty()) children.look();
   const int fd = pidfd_open(children.all().at(0).pid, 0);
@@ -88,27 +89,27 @@ TEST(ChildProcess, EndsWithTheProcessThatHasStartedIt) {
 }
 
 TEST(SpawnedController, TellsItsAddressAndEndsWithItsDevices) {
-  const auto spawned = spawn_controller_process({CONTROL_ACTOR, "controller", "2"},
-                                                {{"HYPERRUN_SECRET", test_options(1).secret}});
+  const auto spawned = process::spawn_controller_process({CONTROL_ACTOR, "controller", "2"},
+                                                         {{"HYPERRUN_SECRET", test_options(1).secret}});
   EXPECT_THAT(spawned.address, testing::StartsWith("127.0.0.1:"));
   Fleet fleet;
   fleet.start(0, 2, "fail", spawned.address);
   fleet.start(1, 2, "none", spawned.address);
-  EXPECT_EQ(wait_for_controller(spawned, 10), static_cast<int>(ExitCode::kDiverged));
+  EXPECT_EQ(process::wait_for_controller(spawned, 10), static_cast<int>(ExitCode::kDiverged));
 }
 
 TEST(SpawnedController, IsOverWhenItEndsBeforeItTells) {
-  EXPECT_THROW(spawn_controller_process({"true"}, {}), Error);
+  EXPECT_THROW(process::spawn_controller_process({"true"}, {}), Error);
 }
 
 // No rank survives its controller, not even one whose main thread hangs.
 TEST(SpawnedController, DevicesEndWhenItDies) {
-  const auto spawned = spawn_controller_process({CONTROL_ACTOR, "controller", "2", "dies"},
-                                                {{"HYPERRUN_SECRET", test_options(1).secret}});
+  const auto spawned = process::spawn_controller_process({CONTROL_ACTOR, "controller", "2", "dies"},
+                                                         {{"HYPERRUN_SECRET", test_options(1).secret}});
   Fleet fleet;
   fleet.start(0, 2, "none", spawned.address);
   fleet.start(1, 2, "stuck", spawned.address);
-  EXPECT_EQ(wait_for_controller(spawned, 10), 137);
+  EXPECT_EQ(process::wait_for_controller(spawned, 10), 137);
   const Stopwatch watch;
   EXPECT_EQ(fleet.wait(0, 5), static_cast<int>(exit_code(Code::kControl)));
   EXPECT_EQ(fleet.wait(1, 5), static_cast<int>(exit_code(Code::kControl)));

@@ -1,4 +1,4 @@
-// A driver that issues a number of invocations and checks what comes back.
+// A driver that issues a number of invocations and checks the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,29 +11,29 @@
 
 namespace hyperrun::control {
 
-// What a test device answers: a number that depends on who computes it and on what it was given.
-inline double answer(std::int32_t rank, const Invocation& invocation) {
+// The answer of a test device: a number that depends on its rank and the invocation.
+inline double answer(std::int32_t rank, const tasks::Invocation& invocation) {
   return 1000.0 * rank + static_cast<double>(std::get<std::int64_t>(invocation.scalars.at("offset"))) +
          0.5 * std::get<double>(invocation.scalars.at("lr"));
 }
 
-class ScriptedDriver : public Driver {
+class ScriptedDriver : public tasks::Driver {
  public:
   explicit ScriptedDriver(std::int64_t invocations) : invocations_(invocations) {}
 
-  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>& infos) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& infos) override {
     devices = infos;
     if (!assignments.empty()) return assignments;
     return {{{7, "step", std::string("binary\0program", 14)}, {}}};
   }
 
-  std::optional<Invocation> next_invocation() override {
+  std::optional<tasks::Invocation> next_invocation() override {
     if (issued_ == invocations_ || (lockstep && issued_ > completed)) return std::nullopt;
     const std::int64_t n = issued_++;
-    return Invocation{100 + n, 7, n, {{"offset", n * 3}, {"lr", 0.25 * static_cast<double>(n)}}};
+    return tasks::Invocation{100 + n, 7, n, {{"offset", n * 3}, {"lr", 0.25 * static_cast<double>(n)}}};
   }
 
-  void on_done(const Invocation& invocation, std::span<const InvocationDone> results) override {
+  void on_done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override {
     EXPECT_EQ(invocation.step, completed);
     EXPECT_EQ(results.size(), devices.size());
     for (std::size_t r = 0; r < results.size(); ++r) {
@@ -51,7 +51,7 @@ class ScriptedDriver : public Driver {
   }
 
   bool fails_in_failure = false;
-  std::vector<DeviceInfo> devices;
+  std::vector<tasks::DeviceInfo> devices;
   std::vector<Assignment> assignments;
   bool lockstep = false;  // the next invocation depends on the last result
   std::function<void(std::int64_t)> hook;

@@ -1,4 +1,4 @@
-// Runs that go well, and runs that never begin.
+// Runs that succeed, and runs that never begin.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Session, AThousandInvocations) {
     EXPECT_TRUE(d->shut_down);
     EXPECT_EQ(d->invocations, 1000);
     ASSERT_EQ(d->programs.size(), 1u);
-    EXPECT_EQ(d->programs[0], (LoadProgram{7, "step", std::string("binary\0program", 14)}));
+    EXPECT_EQ(d->programs[0], (tasks::LoadProgram{7, "step", std::string("binary\0program", 14)}));
   }
 }
 
@@ -84,7 +84,7 @@ TEST(Session, ADriversErrorEndsTheRun) {
   }
 }
 
-// A full disk: what is written down of the failure cannot be written either. No device is to blame.
+// A full disk: the record of the failure cannot be written either. No device is to blame.
 TEST(Session, AnErrorInTellingOfAnErrorIsNotADevices) {
   Controller controller(test_options(2));
   auto all = devices(controller, 2);
@@ -161,7 +161,7 @@ TEST(Join, NamesTheMissingRanks) {
   EXPECT_FALSE(outcome.all_joined);
 }
 
-// It has joined, and MPI lets it in nowhere.
+// The device has joined, and MPI never starts.
 TEST(Join, NamesWhoNeverGetsReady) {
   ControllerOptions options = test_options(2);
   options.join_seconds = 0.7;
@@ -179,7 +179,7 @@ TEST(Join, NamesWhoNeverGetsReady) {
   EXPECT_TRUE(outcome.all_joined);
 }
 
-// Its patience is for controllers that are slow, not for those that are gone.
+// The device waits for slow controllers, not for dead ones.
 TEST(Join, WhereNobodyListensADeviceGivesUpSoon) {
   DeviceLinkOptions options = device_options("127.0.0.1:1,127.0.0.1:2", 0, 1);
   options.connect_seconds = 3600;
@@ -211,7 +211,8 @@ TEST(Join, ASecondDeviceOfOneRankIsRejected) {
   std::optional<Outcome> outcome;
   std::thread run([&] { outcome = controller.run(driver); });
   ThreadDevice a(controller.address(), 0, 2), b(controller.address(), 0, 2);
-  // One of them is sent away; the run waits for rank 1, so neither ends before that, nor does it come before.
+  // One of two equal ranks is rejected. The run waits for rank 1, so neither device ends earlier, and rank 1
+  // comes after the rejection.
   while (!a.ended && !b.ended) std::this_thread::yield();
   ThreadDevice one(controller.address(), 1, 2);
   run.join();
@@ -271,7 +272,7 @@ TEST(Join, ADeviceWithoutAControllerGivesUp) {
   EXPECT_THAT(misled.error->what(), HasSubstr("legal: host:port"));
 }
 
-// Of one nobody listens, the other takes the connection and says nothing until the time is over.
+// Nobody listens at one address; the other accepts the connection and says nothing until the limit.
 TEST(Join, EachAddressHasItsReason) {
   namespace asio = boost::asio;
   asio::io_context io;

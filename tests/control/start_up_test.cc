@@ -13,11 +13,11 @@
 namespace hyperrun::control {
 namespace {
 
-// A rank that never joins. The test is its launcher.
+// A rank that never joins. The test process is its launcher.
 class SilentRank {
  public:
   explicit SilentRank(std::int32_t rank)
-      : pid_(start_process({"sleep", "60"}, {{"OMPI_COMM_WORLD_RANK", std::to_string(rank)}}, {})) {}
+      : pid_(process::start_process({"sleep", "60"}, {{"OMPI_COMM_WORLD_RANK", std::to_string(rank)}}, {})) {}
   SilentRank(const SilentRank&) = delete;
   SilentRank& operator=(const SilentRank&) = delete;
   ~SilentRank() {
@@ -26,7 +26,7 @@ class SilentRank {
   }
 
   int pid() const { return pid_; }
-  // Has ended when it returns; its number is nobody else's until the test is over.
+  // Ends the process; its pid is not reused until the test is over.
   void end() const {
     kill(pid_, SIGKILL);
     siginfo_t how{};
@@ -37,22 +37,22 @@ class SilentRank {
   int pid_;
 };
 
-// Two ranks that have been seen, and no clock: it looks when it is told to.
+// Two ranks that have been seen. There is no clock: the test calls each look.
 struct Start {
   Start() {
     start_up.add_launcher(getpid(), "");
     look();
   }
 
-  // As at a tick, which comes too late to matter to the test.
+  // Looks as at a tick; the timer itself is too late to matter to the test.
   void look() { start_up.begin({std::chrono::hours(1), {}}); }
-  const Error& verdict_after(const Symptoms& launcher) {
+  const Error& verdict_after(const FailureReport& launcher) {
     watch.note(launcher);
     while (!verdict) io.run_one();
     return *verdict;
   }
   std::string name(std::int32_t rank, const SilentRank& process) const {
-    return name_of({rank, host_name(), machine_id(), process.pid(), ""});
+    return name_of({rank, process::host_name(), process::machine_id(), process.pid(), ""});
   }
 
   SilentRank first{0}, second{1};
@@ -67,9 +67,10 @@ struct Start {
   StartUp start_up{io, members, watch, "nowhere"};
 };
 
-const Symptoms kLauncherEnded{Symptom::kLauncher, -1, "", Error(Code::kMpi, "exit code 7 | out of luck")};
+const FailureReport kLauncherEnded{Symptom::kLauncher, -1, "",
+                                   Error(Code::kMpi, "exit code 7 | out of luck")};
 
-// As mpirun, the launcher ends the others and then itself, some time after the first has ended.
+// Like mpirun, the launcher ends the others and then itself, some time after the first has ended.
 TEST(StartUp, HowARankEndedBeforeItJoinedIsToldByItsLauncher) {
   Start start;
   EXPECT_FALSE(start.watch.suspects_device());

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 constexpr double kJoin = 1.5 * kSlowdown;
 constexpr double kAllEnded = 5 * kSlowdown;
 
-// A moment is granted for the signal to arrive.
+// The signal may take a moment to arrive.
 bool has_ended(int pid) {
   const int fd = pidfd_open(pid, 0);
   if (fd < 0) return true;
@@ -35,7 +35,7 @@ struct Supervised {
              const ControllerOptions& options)
       : driver(invocations) {
     Controller controller(options);
-    LaunchCommand command{
+    process::LaunchCommand command{
         {CONTROL_ACTOR, "launcher", std::to_string(options.devices)},
         {{"HYPERRUN_CONTROLLER", controller.address()}, {"HYPERRUN_SECRET", options.secret}}};
     command.argv.insert(command.argv.end(), behaviours.begin(), behaviours.end());
@@ -43,7 +43,7 @@ struct Supervised {
     outcome = supervise(controller, driver, command);
     said = testing::internal::GetCapturedStdout();
     took = watch.seconds();
-    for (const DeviceInfo& d : outcome.devices)
+    for (const tasks::DeviceInfo& d : outcome.devices)
       EXPECT_TRUE(has_ended(d.pid)) << "rank " << d.rank << " is still there";
   }
 
@@ -81,8 +81,8 @@ TEST(Supervise, ALostRankEndsAll) {
   EXPECT_LT(run.took, kAllEnded);
 }
 
-// Whether it was seen alive, and its pid is known, is a matter of luck; that a healthy one is not blamed is
-// not. Where the lost one is known, it is no blame to another that it had not joined yet.
+// It is chance whether the rank was seen alive, so that its pid is known. A healthy rank must not be blamed.
+// If the lost rank is known, another's not having joined yet is no blame.
 TEST(Supervise, ARankThatDiesBeforeItJoinsIsNamedAndNoOther) {
   Supervised run({"none", "die-early", "none"});
   ASSERT_TRUE(run.outcome.error);

@@ -14,25 +14,26 @@ namespace {
 
 using testing::HasSubstr;
 
-DeviceGroups actor_and_learner() {
-  DeviceGroups groups(3);
+tasks::DeviceGroups actor_and_learner() {
+  tasks::DeviceGroups groups(3);
   groups.add({0, 2});
   groups.add({1});
   return groups;
 }
 
 // The actor's outputs go to the learner; the next is submitted when one is done.
-class TwoPrograms : public TaskDriver {
+class TwoPrograms : public tasks::TaskDriver {
  public:
   explicit TwoPrograms(std::int64_t steps)
-      : TaskDriver(actor_and_learner(), {.scheduling = Scheduling::kDynamic, .window = 2}), steps_(steps) {
+      : tasks::TaskDriver(actor_and_learner(), {.scheduling = tasks::Scheduling::kDynamic, .window = 2}),
+        steps_(steps) {
     actor_ = scheduler().add_program({.name = "actor", .queue = 3});
     learner_ = scheduler().add_program({.name = "learner"});
     pair_ = scheduler().add_place({1});
     single_ = scheduler().add_place({2});
   }
 
-  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     for (int i = 0; i < 5; ++i) submit();
     return {{{7, "step", "program"}, {}}};
   }
@@ -41,11 +42,12 @@ class TwoPrograms : public TaskDriver {
   std::int64_t fails_at = -1;
 
  protected:
-  Invocation invocation_of(TaskId, const TaskSpec& task, GroupId) override {
-    return {0, 7, 0, {{"offset", task.step}, {"lr", 0.5}}, "", kEveryDevice};
+  tasks::Invocation invocation_of(tasks::TaskId, const tasks::TaskSpec& task, tasks::GroupId) override {
+    return {0, 7, 0, {{"offset", task.step}, {"lr", 0.5}}, "", tasks::kEveryDevice};
   }
 
-  void on_task_done(TaskId, const TaskSpec& task, std::span<const InvocationDone> results) override {
+  void on_task_done(tasks::TaskId, const tasks::TaskSpec& task,
+                    std::span<const tasks::InvocationDone> results) override {
     const std::vector<std::int32_t> ranks = task.program == actor_ ? std::vector{0, 2} : std::vector{1};
     ASSERT_EQ(results.size(), ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i)
@@ -58,15 +60,15 @@ class TwoPrograms : public TaskDriver {
  private:
   void submit() {
     if (submitted_ == steps_) return;
-    const FutureId batch = scheduler().add_future({"batch", Bytes(10), 1});
+    const tasks::FutureId batch = scheduler().add_future({"batch", Bytes(10), 1});
     scheduler().submit({actor_, pair_, submitted_, 0, {}, {batch}});
     scheduler().submit({learner_, single_, submitted_, 0, {batch}, {}});
     ++submitted_;
   }
 
   std::int64_t steps_, submitted_ = 0;
-  ProgramIndex actor_ = 0, learner_ = 0;
-  PlaceId pair_ = 0, single_ = 0;
+  tasks::ProgramIndex actor_ = 0, learner_ = 0;
+  tasks::PlaceId pair_ = 0, single_ = 0;
 };
 
 std::vector<std::unique_ptr<ThreadDevice>> three_devices(const Controller& controller) {
@@ -109,7 +111,7 @@ TEST(TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
   ThreadDevice zero(controller.address(), 0, 3), two(controller.address(), 2, 3);
   std::thread one([&] {
     DeviceLink link(device_options(controller.address(), 1, 3));
-    while (!std::holds_alternative<Invocation>(link.next())) {
+    while (!std::holds_alternative<tasks::Invocation>(link.next())) {
     }
     link.fail(Error(Code::kNotFinite, "a weight is nan").at("instruction 9"));
   });
@@ -122,11 +124,11 @@ TEST(TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
   EXPECT_THAT(outcome.error->place(), HasSubstr("), program learner, task 0, instruction 9"));
 }
 
-// What nobody makes: the run ends with that, and does not wait.
+// A task waits for a future without a producer: the run ends with an error and does not wait.
 class Stuck : public TwoPrograms {
  public:
   Stuck() : TwoPrograms(0) {}
-  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>&) override {
+  std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>&) override {
     scheduler().submit({0, 0, 0, 0, {scheduler().add_future({"prompt"})}, {}});
     return {};
   }

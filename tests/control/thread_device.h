@@ -37,7 +37,7 @@ class ThreadDevice {
   }
 
   std::atomic<bool> ended{false};
-  std::vector<LoadProgram> programs;  // after join
+  std::vector<tasks::LoadProgram> programs;  // after join
   std::int64_t invocations = 0;
   bool shut_down = false;
   std::optional<Error> error;
@@ -55,10 +55,10 @@ class ThreadDevice {
     ended.notify_all();
   }
 
-  void serve(DeviceLink& link, const Command& command) {
-    if (const auto* program = std::get_if<LoadProgram>(&command)) programs.push_back(*program);
-    if (std::holds_alternative<Shutdown>(command)) shut_down = true;
-    if (const auto* invocation = std::get_if<Invocation>(&command)) {
+  void serve(DeviceLink& link, const tasks::Command& command) {
+    if (const auto* program = std::get_if<tasks::LoadProgram>(&command)) programs.push_back(*program);
+    if (std::holds_alternative<tasks::Shutdown>(command)) shut_down = true;
+    if (const auto* invocation = std::get_if<tasks::Invocation>(&command)) {
       ++invocations;
       link.report(
           {invocation->id, {{"answer", answer(options_.rank, *invocation)}}, programs.front().content});

@@ -16,8 +16,8 @@ std::atomic<int> allocations{0};
 
 }  // namespace
 
-// Not inlined: the compiler would warn that free() meets what operator new returned. That which does not
-// throw is replaced as well: the sanitizers' own does not come here, and what it returns is no malloc's to
+// This must not be inlined: the compiler would warn that free() meets the result of operator new. The nothrow
+// version is replaced as well: the sanitizers' own does not call this one, and its result is no malloc's to
 // them.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   if (counting) ++allocations;

@@ -14,7 +14,7 @@
 namespace hyperrun::testing {
 namespace {
 
-// What is rounded loses up to 2^-8, at random: losses, means over 256 tokens, stay within a part of that of
+// A rounding loses up to 2^-8, at random. Losses, means over 256 tokens, stay within a part of that of
 // float32's as long as both go the same way, which they do for these twenty steps.
 TEST(Bfloat16Training, LearnsAsFloat32) {
   for (const std::string parallel : {"dp:2 tp:2 sp zero1", "dp:2 zero3"}) {
@@ -28,7 +28,7 @@ TEST(Bfloat16Training, LearnsAsFloat32) {
   }
 }
 
-// Masters: after twenty steps they are not what bfloat16 could hold.
+// Master weights hold more than bfloat16 could after twenty steps.
 TEST(Bfloat16Training, WeightsStayFloat32) {
   const RunResult run = run_in_process(small_job("dp:2 zero1 bf16"));
   for (const auto& [name, values] : run.weights) {
@@ -67,7 +67,7 @@ TEST(Bfloat16Training, ResumesBitByBit) {
   }
 }
 
-// A layout that splits no sum of a pass changes no bit, recomputation and schedules change none either.
+// A layout that splits no sum of a pass changes no bit; nor do recomputation and schedules.
 TEST(Bfloat16Training, WhatSplitsNoSumChangesNoBit) {
   Job job = small_job("dp:1 bf16");
   job.model.tied_head = true;
@@ -85,8 +85,8 @@ TEST(Bfloat16Training, WhatSplitsNoSumChangesNoBit) {
     other.training.recompute = {{policy, 0, job.model.layers - 1}};
     const RunResult run = run_in_process(other);
     EXPECT_EQ(run.losses, one.losses) << parallel << ", " << policy;
-    // The squares of all gradients are added in another order where stages have theirs: clipping may differ
-    // in the last bit.
+    // Stages add the squares of their own gradients, so in another order: clipping may differ in the last
+    // bit.
     for (const auto& [name, values] : one.weights)
       EXPECT_LT(relative(values, run.weights.at(name)), 1e-6) << name << " " << parallel;
   }
@@ -107,7 +107,7 @@ TEST(Bfloat16Training, GeneratesTheSameOnStages) {
   }
 }
 
-// Of gradients that are sent as bfloat16 each part loses up to 2^-8, and their sum as much.
+// Gradients sent as bfloat16 lose up to 2^-8 in each part, and as much in their sum.
 TEST(Bfloat16Gradients, AreSentInHalfOfTheBytesAndLearnAsFloat32) {
   for (const std::string parallel :
        {"dp:4", "dp:2 tp:2 sp zero1", "pp:2 dp:2 bf16", "dp:2 replicas:2 zero1"}) {
@@ -126,8 +126,8 @@ TEST(Bfloat16Gradients, AreSentInHalfOfTheBytesAndLearnAsFloat32) {
   }
 }
 
-// Nothing larger than a norm's sums is added up in float32 between devices; each part is rounded where the
-// last micro-batch has made it, not in the update.
+// Devices add up nothing larger than a norm's sums in float32. Each gradient's part is rounded where the last
+// micro-batch has made it, not in the update.
 TEST(Bfloat16Gradients, AreRoundedAsSoonAsTheyAreComplete) {
   Job job = small_job("dp:4");
   job.training.micro_batches = 2;
@@ -152,7 +152,7 @@ TEST(Bfloat16Gradients, AreRoundedAsSoonAsTheyAreComplete) {
   EXPECT_GT(before_a_product, 15);
 }
 
-// The copy of a weight is made once a step, whatever the number of micro-batches.
+// The copy of a weight is made once a step, for any number of micro-batches.
 TEST(Bfloat16Training, CastsOnceAStep) {
   for (const char* parallel : {"dp:2 bf16", "dp:2 zero1 bf16", "dp:2 zero3 bf16"}) {
     Job job = small_job(parallel);

@@ -1,4 +1,4 @@
-// Boxes line by line, beside a walk over their elements.
+// Boxes line by line, against a loop over their elements.
 #include "runtime/device/box_lines.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// State to a checkpoint and back: the resumed run is bitwise the uninterrupted one, another layout takes the
-// same state, and what fails leaves nothing behind.
+// State to a checkpoint and back. The resumed run is bitwise the uninterrupted one, another layout loads the
+// same state, and a failure leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST_F(Checkpoint, AcrossHosts) {
   EXPECT_TRUE(loaded.moments == saved.moments);
 }
 
-// What other programs expect to find.
+// The names and shapes that other programs expect.
 TEST_F(Checkpoint, HasTheMatricesOfHuggingFace) {
   first_half(job(1, 2));
   const SafetensorsReader file(path());
@@ -102,7 +102,7 @@ TEST_F(Checkpoint, HasTheMatricesOfHuggingFace) {
   }
 }
 
-// Of experts each matrix is a tensor of its own, and of latent attention some are parts of one.
+// Each matrix of an expert is a tensor of its own; some of latent attention are parts of one.
 TEST_F(Checkpoint, HasTheMatricesOfDeepSeek) {
   Job from = small_job("ep:2 tp:2 sp");
   become_deepseek(from);
@@ -155,8 +155,7 @@ TEST_F(Checkpoint, HasTheMatricesOfDeepSeek) {
   }
 }
 
-// One slice, `wanted` of the elements of a tensor that others share: each element lies where Hugging Face
-// reads it.
+// One slice of a tensor, `wanted` of whose elements are shared: each lies where Hugging Face reads it.
 TEST(SavedRuns, OfSlicesOfAFusedTensor) {
   StateTensor t;
   t.shape = {2, 3, 4};
@@ -170,14 +169,14 @@ TEST(SavedRuns, OfSlicesOfAFusedTensor) {
   EXPECT_EQ(runs[1].bytes, 12 * 4);
 }
 
-// Of 16 bits, as most are published.
+// Weights of 16 bits, as most published ones are.
 struct Narrow {
   DType dtype;
   std::uint16_t (*from)(float);
   float (*to)(std::uint16_t);
 };
 const Narrow kBrain{DType::kBF16, f32_to_bf16, bf16_to_f32};
-// Of a number that is small enough.
+// Conversion of a number that is small enough.
 std::uint16_t f16_of(float v) {
   int exponent = 0;
   const float size = std::frexp(std::abs(v), &exponent);  // in [0.5, 1)
@@ -208,7 +207,7 @@ void narrow(const std::string& checkpoint, const Narrow& format) {
   writer.commit();
 }
 
-// Each weight is widened, and nothing else happens to it.
+// Each weight is widened and otherwise unchanged.
 TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
   EXPECT_EQ(f16_of(1), 0x3c00);
   EXPECT_EQ(f16_of(-0.3333F), 0xb555);

@@ -1,5 +1,5 @@
-// Every combination of the dimensions of parallelism on 2, 4 and 8 devices, of a dense model and of a mixture
-// of experts, and every combination of schedule, ZeRO stage and recomputation equal one device.
+// Every combination of the dimensions of parallelism on 2, 4 and 8 devices, for a dense model and a mixture
+// of experts, equals one device. So does every combination of schedule, ZeRO stage and recomputation.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,8 +19,9 @@ namespace {
 
 enum class Model { kDense, kExperts };
 
-// "dp:2 tp:2 sp" for each way to deal `devices`, a power of 2, out to the axes. One-dimensional tensor
-// parallelism excludes the two-dimensional; every other one of it comes with sequence parallelism.
+// Layouts as "dp:2 tp:2 sp", one for each way to deal `devices`, a power of 2, out to the axes.
+// One-dimensional tensor parallelism excludes the two-dimensional; every other one of it comes with sequence
+// parallelism.
 std::vector<std::string> combinations(int devices, Model model) {
   constexpr std::array<std::string_view, 8> kAxes{"dp", "tp", "tpx", "tpy", "cp", "ring", "pp", "ep"};
   std::vector<std::string> all;
@@ -57,12 +58,12 @@ Job job_of(const std::string& parallel, Model model) {
 }
 
 struct Runs {
-  RunResult first, all;  // of one step, of all
+  RunResult first, all;  // results of the first step, and of all
 };
 
 Runs runs_of(const Job& job) { return {run_in_process(job, {.steps = 1}), run_in_process(job)}; }
 
-// Of the same model, training and micro-batches on one device.
+// Results of the same model, training and micro-batches on one device.
 const Runs& one_device(Job job, Model model) {
   static std::map<std::tuple<int, Model, int, std::string>, Runs> known;
   const auto [at, fresh] =
@@ -75,7 +76,7 @@ const Runs& one_device(Job job, Model model) {
   return at->second;
 }
 
-// Relative.
+// Relative tolerances.
 struct Allowed {
   double losses = 1e-4, gradients = 1e-5;
 };
@@ -103,7 +104,7 @@ TEST_P(Combinations, EqualOneDevice) {
   for (const std::string& parallel : combinations(devices, model)) {
     SCOPED_TRACE(parallel);
     Job job = job_of(parallel, model);
-    // In which order presets stand is the user's choice.
+    // Users may name presets in any order.
     if (++number % 2 == 0) std::ranges::reverse(job.parallel.presets);
     for (const MeshAxis& axis : job.parallel.mesh)
       if (axis.name == "pp") set_layers(job, axis.size), job.training.micro_batches = 2;
@@ -122,7 +123,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, Combinations,
                          ::testing::Combine(::testing::Values(2, 4, 8),
                                             ::testing::Values(Model::kDense, Model::kExperts)),
                          title_of_case);
-// By command: half an hour on two cores, --gtest_also_run_disabled_tests --gtest_filter=*Sixteen*.
+// This test runs by command only, half an hour on two cores: --gtest_also_run_disabled_tests
+// --gtest_filter=*Sixteen*.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Sixteen, Combinations,
                          ::testing::Combine(::testing::Values(16),
                                             ::testing::Values(Model::kDense, Model::kExperts)),
@@ -159,10 +161,11 @@ INSTANTIATE_TEST_SUITE_P(All, TrainingCombinations,
                                             ::testing::Values(Model::kDense, Model::kExperts)),
                          choice_title);
 
-// In bfloat16 pairwise: every schedule with every ZeRO stage, and of recomputation and model each with each
-// of all others. No sum of a pass is split, so gradients are as near as in float32; but a weight that differs
-// in its last bit may be rounded the other way for the next step, which is 2^-8 of it. So may, already in the
-// first, what an expert makes: its rows are of other tokens, and their product is cut in other blocks.
+// Combinations in bfloat16, pairwise: every schedule with every ZeRO stage, and each recomputation and model
+// with each of all others. No sum of a pass is split, so gradients are as near as in float32. But a weight
+// that differs in its last bit may be rounded the other way for the next step, which is 2^-8 of it. An
+// expert's product may differ so in the first step already: its rows are of other tokens, and cut in other
+// blocks.
 class RoundedCombinations : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(RoundedCombinations, EqualOneDevice) {

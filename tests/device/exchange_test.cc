@@ -33,12 +33,12 @@ constexpr double kRate = 1e-3;
 
 struct Case {
   const char* name;
-  std::string from;  // layouts, and on which ranks
+  std::string from;  // layouts, and the ranks
   std::vector<int> from_ranks;
   std::string to;
   std::vector<int> to_ranks;
   int hosts = 1;
-  bool pool = false;  // whether the learner keeps its weights there, as far as it can
+  bool pool = false;  // true if the learner keeps its weights there, as far as it can
 };
 
 std::vector<int> ranks(int first, int count) {
@@ -63,7 +63,7 @@ Job learner_job(const Case& c) {
   return job;
 }
 
-// With a constant learning rate.
+// The learning rate is constant.
 Job alike(const Case& c) {
   Job job = learner_job(c);
   job.training.lr = job.training.min_lr = kRate;
@@ -77,7 +77,7 @@ Job actor_job(const Case& c) {
   return job;
 }
 
-// A learner, an actor and the exchange between them, in their places.
+// A learner, an actor and the exchange between them, each on its ranks.
 struct Joint {
   Plan learner, actor, exchange;
 };
@@ -110,14 +110,14 @@ class Devices {
     };
   }
 
-  // Trains, hands its weights over, twice.
+  // Trains and sends its weights, twice.
   void run() {
     threads_.run([this](int rank) { device(rank); });
   }
 
   std::map<std::int64_t, double> losses;  // by step
 
-  // A tensor of the learner, as it is at the end.
+  // A tensor of the learner at the end.
   std::vector<std::byte> whole(const StateTensor& t, std::size_t role) {
     std::int64_t bytes = size_of(t.dtype);
     for (const std::int64_t size : t.shape) bytes *= size;
@@ -170,7 +170,7 @@ class Devices {
     }
   }
 
-  // Those that have the end of the model tell the same.
+  // The stages that have the model's end report the same.
   void note(std::int64_t step, const InvocationResult& result) {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, value] : result.outputs)
@@ -189,7 +189,7 @@ class Devices {
 
 class Exchanges : public ::testing::TestWithParam<Case> {};
 
-// In the format of the receiver.
+// Weights arrive in the format of the receiver.
 std::vector<std::byte> rounded(const std::vector<std::byte>& from, DType is, DType wanted) {
   if (is == wanted) return from;
   std::vector<std::byte> to(from.size() / 2);
@@ -227,7 +227,7 @@ TEST_P(Exchanges, GiveEveryDeviceItsPartOfTheLearnersWeights) {
     }
   EXPECT_GT(compared, 10);
 
-  // Nobody's memory was touched that should not be.
+  // No other memory was touched.
   RunOptions two_steps;
   two_steps.steps = 2;
   const RunResult alone = run_in_process(alike(c), two_steps);

@@ -1,5 +1,5 @@
-// Mixtures of experts: executed kernels against the definition in double, and every way to spread experts
-// against one device.
+// Mixtures of experts: kernels against the definition in double, and every way to spread experts against one
+// device.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -66,7 +66,7 @@ Job job_of(const std::string& parallel, const Kind& kind) {
 class Experts : public ::testing::TestWithParam<Kind> {};
 class ExpertsAlone : public ::testing::TestWithParam<Kind> {};
 
-// The first step on one device against the graph in double.
+// The first step on one device, against the graph in double.
 TEST_P(ExpertsAlone, GradientsAreThoseOfTheDefinition) {
   Job job = job_of("dp:1", GetParam());
   job.training.batch = 2;
@@ -85,7 +85,7 @@ TEST_P(ExpertsAlone, GradientsAreThoseOfTheDefinition) {
         out_ids[s * length + i] = ids[at], out_targets[s * length + i] = targets[at];
       }
   };
-  // The weights that the step begins with are those after one with a learning rate of nothing.
+  // The weights at the start of the step are those after one with a learning rate of zero.
   Job still = job;
   still.training.lr = still.training.min_lr = 0;
   still.model.experts.bias_rate = 0;
@@ -167,7 +167,7 @@ TEST_P(Experts, FirstGradientsOfEveryLayoutEqualOneDevice) {
   }
 }
 
-// Experts over the axes of data, sequence and tensors at once, major first.
+// Experts over the axes of data, sequence and tensors at once, the major axis first.
 TEST_P(Experts, FoldedIntoTheGrid) {
   Job one_job = job_of("dp:1", GetParam());
   const RunResult one = run_in_process(one_job, {.steps = 2});
@@ -233,8 +233,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExpertsAlone,
 INSTANTIATE_TEST_SUITE_P(Kinds, Experts, ::testing::Values(kMixtral, kSwitch, kDeepSeek, kCapacity),
                          [](const auto& info) { return info.param.name; });
 
-// Fills the room behind the rows that a device's instructions leave with numbers that are none. Counts the
-// bytes that it has filled, and those of them that somebody has written since.
+// Fills the room behind a device's rows with NaN. Counts the filled bytes, and those of them that were
+// written since.
 class RoomBehindRows {
  public:
   explicit RoomBehindRows(int devices) : filled_(static_cast<std::size_t>(devices)) {}
@@ -270,7 +270,7 @@ class RoomBehindRows {
     return std::nullopt;
   }
 
-  // Whoever reads the buffer finds the room as it was left, also behind its own results in place.
+  // Readers of the buffer find the room as it was left, also behind their own results in place.
   void count_written(const std::map<std::int32_t, std::int64_t>& filled, const Operand& o,
                      const std::byte* at) {
     const auto known = filled.find(o.buffer.value);
@@ -278,11 +278,11 @@ class RoomBehindRows {
     for (std::int64_t b = known->second; b < o.bytes.value; ++b) bytes_written += at[b] != std::byte{kFill};
   }
 
-  std::vector<std::map<std::int32_t, std::int64_t>> filled_;  // by device and buffer: from which byte on
+  std::vector<std::map<std::int32_t, std::int64_t>> filled_;  // by device and buffer: the first filled byte
 };
 
-// Buffers have room for the case that all tokens choose the same experts. Kernels neither write to what is
-// left of it nor use what lies there.
+// Buffers have room for the case that all tokens choose the same experts. Kernels neither write to the unused
+// room nor use its content.
 TEST(ExpertRoom, IsNeitherReadNorWrittenBehindTheRows) {
   for (const char* parallel : {"ep:4", "dp:2 ep:2", "ep:4 bf16"}) {
     const Job job = job_of(parallel, kMixtral);
@@ -300,7 +300,7 @@ TEST(ExpertRoom, IsNeitherReadNorWrittenBehindTheRows) {
   }
 }
 
-// Of buffers of rows, with the number of rows that all experts of a device may have.
+// Buffers of rows, with the number of rows that all experts of a device may have.
 std::int64_t largest_rows(const Job& job, const std::string& name) {
   std::int64_t most = 0;
   const Compiled compiled = compile(job);
@@ -309,7 +309,8 @@ std::int64_t largest_rows(const Job& job, const std::string& name) {
   return most / (4 * job.model.hidden);
 }
 
-// Sequences of 32 tokens, 8 on a device of 4 that have 2 experts of 8 each, and 2 choices of each token.
+// Sequences of 32 tokens, 8 of them on each of 4 devices, which have 2 of 8 experts each; each token has 2
+// choices.
 TEST(ExpertCapacity, BoundsTheMemory) {
   Job job = job_of("ep:4", kMixtral);
   const std::int64_t tokens = std::int64_t{job.training.batch} * job.model.sequence;
@@ -323,8 +324,8 @@ TEST(ExpertCapacity, BoundsTheMemory) {
   EXPECT_EQ(largest_rows(job, rows), 2 * tokens) << "one of each group of a token";
 }
 
-// What devices send of rows, all together: each row of a token whose expert lies elsewhere, to the expert and
-// back, forward and backward.
+// Bytes of rows that all devices send together: each row of a token whose expert is on another device, to the
+// expert and back, forward and backward.
 TEST(ExpertTraffic, EveryRowTravelsFourTimes) {
   Job job = job_of("ep:2", kMixtral);
   const RunResult r = run_in_process(job, {.steps = 1});
@@ -340,8 +341,8 @@ TEST(ExpertTraffic, EveryRowTravelsFourTimes) {
   EXPECT_LT(rows, 4 * row * most * job.model.layers);
 }
 
-// Where each token chooses all experts, it is known how many rows travel: of p devices each has the p-th part
-// of the experts, so that (p - 1)/p of all rows lie elsewhere.
+// If each token chooses all experts, the number of travelling rows is known: each of p devices has the p-th
+// part of the experts, so (p - 1)/p of all rows have an expert on another device.
 TEST(ExpertTraffic, IsTheFormulaWhereAllAreChosen) {
   for (const int p : {2, 4}) {
     Job job = job_of("ep:" + std::to_string(p), kMixtral);
@@ -369,7 +370,7 @@ TEST(ExpertBalance, TheBiasEvensTheLoad) {
   EXPECT_LE(most, 10 * 0.02F + 1e-6F) << "by the rate each step";
 }
 
-// Two axes on the sequence lie as the data has them, in whichever order mesh and presets name them.
+// Two axes on the sequence have the order of the data, in whatever order mesh and presets name them.
 TEST(ExpertLayouts, AxesOfOneDimensionInAnyOrder) {
   for (const std::vector<std::string>& presets :
        {std::vector<std::string>{"ring", "cp", "ep"}, {"cp", "ep", "ring"}, {"ep", "ring", "cp"}}) {
@@ -380,7 +381,7 @@ TEST(ExpertLayouts, AxesOfOneDimensionInAnyOrder) {
 }
 
 TEST(ExpertLayouts, ThatCannotBeAreRefused) {
-  // On tp without sp every device has all tokens, and would have to pick rows rather than be sent them.
+  // With tp without sp every device has all tokens, and would have to pick rows rather than be sent them.
   Job job = job_of("tp:2", kMixtral);
   for (const char* weight : {"gate", "up", "down"}) {
     ShardRule rule;

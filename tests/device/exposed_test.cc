@@ -26,7 +26,7 @@ TEST(Exposed, IsEveryMomentAtWhichOnlyMessagesAreUnderWay) {
         const std::int64_t lasts = number(15);
         streams[at(s)].push_back(spans.size());
         spans.push_back({from, from + lasts});
-        // What computes does so one after the other; messages may overlap.
+        // Compute instructions run one after the other; messages may overlap.
         from += communicates(s) ? number(10) : lasts + number(10);
       }
     }

@@ -1,4 +1,4 @@
-// Sequences that grow together: what each becomes is its own affair.
+// Sequences that grow together: each one's text is independent of the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ Job writer(const std::string& layout) {
   return job;
 }
 
-// Of 1 to 22 tokens; a sequence has 32.
+// Prompts of 1 to 22 tokens; a sequence has 32.
 RunOptions of_prompts() {
   RunOptions options;
   options.prompts.clear();
@@ -42,11 +42,11 @@ TEST(Generation, ASequenceGrowsAlikeInAnyCompany) {
   EXPECT_EQ(run_in_process(several, options).grown, together) << "two groups of two";
   several.inference.prompts = 4;
   EXPECT_EQ(run_in_process(several, options).grown, together) << "two prompts of each group in a pass";
-  several.inference.pages = 4 * 2;  // of 16 positions: room for whole contexts of two in each group
+  several.inference.pages = 4 * 2;  // of 16 positions: room for the whole contexts of two in each group
   EXPECT_EQ(run_in_process(several, options).grown, together) << "no page to spare";
 }
 
-// The cache lies in parts: by heads (cp), by the positions of each page (ring), by sequences (dp).
+// The cache is split: by heads (cp), by the positions of each page (ring), by sequences (dp).
 TEST(Generation, OfALongContextIsSharedOut) {
   const RunOptions options = of_prompts();
   const auto alone = run_in_process(writer("dp:1"), options).grown;
@@ -85,7 +85,7 @@ TEST(Generation, ChunksAndPagesChangeNothing) {
     }
 }
 
-// Weights that are held in 16 bits are what their masters are rounded to.
+// Weights held in 16 bits are their masters, rounded.
 TEST(Generation, ByItselfIsAsAfterTheTraining) {
   const TemporaryDirectory tmp;
   for (const std::string layout : {"dp:1", "dp:1 bf16", "dp:2 tp:2 sp bf16", "pp:2 bf16"}) {

@@ -48,7 +48,8 @@ TEST(Gpt2, LearnsInBfloat16AsInFloat32) {
   }
 }
 
-// Above all the table of positions: whole, over the sequence's devices and in a ring's order it is the same.
+// The table of positions matters most: whole, over the sequence's devices and in a ring's order it is the
+// same.
 TEST(Gpt2, GoesOnUnderAnotherLayout) {
   const TemporaryDirectory dir;
   const std::string path = (dir / "checkpoint").string();
@@ -64,7 +65,8 @@ TEST(Gpt2, GoesOnUnderAnotherLayout) {
   }
 }
 
-// As the hub has "gpt2": without the head, so without the prefix, and with the mask of each layer.
+// The checkpoint has the form of the hub's "gpt2": without the head, so without the prefix, and with the mask
+// of each layer.
 TEST(Gpt2, StartsFromACheckpointOfTheModelWithoutItsHead) {
   const TemporaryDirectory dir;
   const std::string path = (dir / "checkpoint").string(), file = path + "/model.safetensors";
@@ -104,7 +106,7 @@ TEST(Gpt2, RecomputationChangesNoBit) {
   }
 }
 
-// A row that no token of a text has is moved by nothing but the weight decay.
+// A row of the embedding without a token in any text changes by weight decay alone.
 TEST(Gpt2, PositionsBehindTheTextStay) {
   Job job = job_of("dp:1");
   job.training.weight_decay = 0;

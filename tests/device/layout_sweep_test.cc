@@ -15,11 +15,11 @@ namespace {
 
 struct Layout {
   const char* parallel;
-  int kv_heads = 4;  // of 8 heads; "tp" splits these too
+  int kv_heads = 4;  // kv heads of 8 heads; "tp" splits these too
   int layers = 2;
   int micro_batches = 1;
   bool tied = false;
-  bool gpt2 = false;  // which is tied, of as many heads of keys as of queries
+  bool gpt2 = false;  // GPT-2 is tied and has as many heads of keys as of queries
 };
 
 void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.parallel; }
@@ -43,13 +43,13 @@ Job job_of(const Layout& layout) {
   return job;
 }
 
-// The same model on one device: micro-batches are summed, so it needs none.
+// The same model on one device. Micro-batches are summed, so it needs none.
 Layout single(Layout layout) {
   layout.parallel = "dp:1 tp:1";
   layout.micro_batches = 1;
   return layout;
 }
-using Model = std::tuple<int, int, bool, bool>;  // what makes a single
+using Model = std::tuple<int, int, bool, bool>;  // the arguments of a single-device run
 Model model_of(const Layout& l) { return {l.kv_heads, l.layers, l.tied, l.gpt2}; }
 
 Layout gpt2(const char* parallel, int micro_batches = 1) {
@@ -87,7 +87,7 @@ TEST_P(LayoutSweep, FirstGradientsEqualOneDevice) {
   const RunResult many = run_in_process(without_clipping(job_of(GetParam())), {.steps = 1});
   ASSERT_EQ(one.moments.size(), many.moments.size());
   for (const auto& [name, values] : one.moments) {
-    // What is added to all keys changes no softmax: but for rounding this gradient is zero.
+    // A bias added to all keys changes no softmax: but for rounding its gradient is zero.
     if (name.find("wk.bias") != std::string::npos) continue;
     EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << name;
   }
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(OneDimension, LayoutSweep,
                                            Layout{"dp:4 zero3"}, Layout{"cp:4"}, Layout{"dp:8"},
                                            Layout{"dp:8 zero3"}),
                          title);
-// Along a ring heads stay whole: eight devices for four heads of keys, four for one.
+// Heads stay whole along a ring: eight devices for four heads of keys, four for one.
 INSTANTIATE_TEST_SUITE_P(Ring, LayoutSweep,
                          ::testing::Values(Layout{"ring:2"}, Layout{"ring:4"}, Layout{"ring:8"},
                                            Layout{"ring:2", 1}, Layout{"ring:4", 1}, Layout{"ring:2 cp:2"},

@@ -1,4 +1,4 @@
-// Layouts that nobody needs and that are legal: they, too, equal one device.
+// Legal layouts that nobody needs: they, too, equal one device.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
             {},
             {rule("layers.*.ffn.norm.out.grad", "seq", {"dp"}), rule("layers.*.ffn.up.out", "seq", {"dp"})},
             true},
-        // One of them alone was kept elsewhere.
+        // One of them alone was kept in another layout.
         Odd{"StoredGradientOfATiedHead", {{"dp", 2}}, {"dp"}, {stored("*.grad", "*", {"dp"})}, true},
         // 20 tokens are not split over 8 devices, though each of two rules asks for it.
         Odd{"AxesThatTogetherDoNotDivide",
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
             {},
             false,
             20},
-        // What is relative to a device's own maximum, and what it is relative to.
+        // Values relative to a device's own maximum, and that maximum.
         Odd{"OwnSumsSplit", {{"dp", 2}}, {}, {rule("loss.local_sum", "batch", {"dp"})}},
         Odd{"SumsSplit", {{"dp", 2}}, {}, {rule("loss.sum", "batch", {"dp"})}},
         Odd{"OwnSumsOfASplitVocabulary", {{"tp", 2}}, {"tp"}, {rule("loss.local_sum", "batch", {})}},

@@ -1,4 +1,4 @@
-// Parts of arrays, told by some devices, and the whole that is made of them.
+// Parts of arrays that some devices report, and the whole put together from them.
 #include "runtime/device/output_arrays.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 namespace hyperrun::testing {
 namespace {
 
-// Of two roles along pp, the second of which has the output "x", i32[4, 8]: batch over dp, the sequence over
-// the ring, in its zigzag order; all along tp hold the same.
+// A plan of two roles along pp, the second of which has the output "x", i32[4, 8]: batch over dp, the
+// sequence over the ring, in its zigzag order; all devices along tp hold the same.
 struct World {
   Plan plan{{{{"pp", 2}, {"dp", 2}, {"ring", 2}, {"tp", 2}}}, {0}, {Role{}, Role{}}};
   std::vector<std::vector<OutputPart>> parts{16};
@@ -37,7 +37,7 @@ struct World {
     for (std::int64_t b = 2 * dp; b < 2 * dp + 2; ++b)
       for (std::int64_t place = 4 * ring; place < 4 * ring + 4; ++place)
         values.push_back(static_cast<std::int32_t>(8 * b + order.position(place)));
-    OutputPart part{"x", std::vector<std::byte>(values.size() * 4), tells(output(), plan, device)};
+    OutputPart part{"x", std::vector<std::byte>(values.size() * 4), reports(output(), plan, device)};
     std::memcpy(part.bytes.data(), values.data(), part.bytes.size());
     return part;
   }

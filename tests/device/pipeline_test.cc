@@ -1,5 +1,5 @@
-// Pipelines: their schedules change when things happen and never a number; what devices hold and send is what
-// the plan and the formula say.
+// Pipelines: a schedule changes the order of events and never a number. Memory and messages are as the plan
+// and the formula say.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -107,7 +107,7 @@ TEST(Pipeline, TiedWeightsStayTheSame) {
   }
 }
 
-// The embedding and the head lie where the job wants them.
+// The embedding and the head are on the stages that the job names.
 TEST(Pipeline, AnyPlacementOfStagesIsTheSameModel) {
   Job plain = job_of("dp:1", 4, 4);
   const RunResult one = run_in_process(plain);

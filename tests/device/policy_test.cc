@@ -1,4 +1,4 @@
-// Training a policy: under every layout what one device does, and its loss what the definition says.
+// Training a policy: every layout gives the results of one device, and the loss is its definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class PolicySweep : public ::testing::TestWithParam<Layout> {
   static Layout single() { return {.parallel = "dp:1 tp:1", .gpt2 = GetParam().gpt2}; }
 };
 
-// Terms are of the size of 1, and their sums add up parts of the weights' sum, which is 1. A token at a bound
-// may lie on its other side after a rounding: two of some 180.
+// The terms are about 1 in size, and their sums add up parts of the weights' sum, which is 1. A token at a
+// bound may change sides by a rounding: two of some 180.
 TEST_P(PolicySweep, ReportsWhatOneDeviceReports) {
   static std::map<bool, RunResult> singles;
   const auto [known, fresh] = singles.try_emplace(GetParam().gpt2);
@@ -88,7 +88,7 @@ TEST_P(PolicySweep, FirstGradientsEqualOneDevice) {
   const RunResult &one = known->second, many = run(without_clipping(job_of(GetParam())), 1);
   ASSERT_EQ(one.moments.size(), many.moments.size());
   for (const auto& [name, values] : one.moments) {
-    // What is added to all keys changes no softmax: but for rounding this gradient is zero.
+    // A bias added to all keys changes no softmax: but for rounding its gradient is zero.
     if (name.find("wk.bias") != std::string::npos) continue;
     EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << name;
   }
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Layout{"dp:2 tp:2 sp", 2, true}, Layout{"pp:2 zero_bubble", 4, true}),
     title);
 
-// Beside its definition in double, with log probabilities as they are scored.
+// The loss against its definition in double, with the scored log probabilities.
 TEST(Policy, ItsLossIsItsDefinition) {
   const Job job = job_of({"dp:2"});
   const TemporaryDirectory dir;
@@ -143,7 +143,7 @@ TEST(Policy, ItsLossIsItsDefinition) {
 }
 
 // At a ratio of 1, without a divergence, the gradient of a token of advantage 1 is that of its log
-// probability: of all tokens alike, that of the cross entropy.
+// probability; for equal tokens that of the cross entropy.
 TEST(Policy, OnItsOwnTokensItLearnsAsFromAText) {
   Job text = without_clipping(small_job("dp:2 tp:2 sp"));
   Job policy = text;
@@ -180,7 +180,7 @@ TEST(Policy, OnItsOwnTokensItLearnsAsFromAText) {
     EXPECT_LT(relative(moment, by_policy.moments.at(name)), 1e-5) << name;
 }
 
-// What is rounded loses up to 2^-8 at random: means over some 180 tokens stay within a part of that.
+// A rounding loses up to 2^-8 at random: means over some 180 tokens stay within a part of that.
 TEST(Policy, InBfloat16LearnsAsInFloat32) {
   const RunResult wide = run(job_of({"dp:2 tp:2 sp zero1"})), half = run(job_of({"dp:2 tp:2 sp zero1 bf16"}));
   for (std::size_t s = 0; s < wide.losses.size(); ++s) {
@@ -189,7 +189,7 @@ TEST(Policy, InBfloat16LearnsAsInFloat32) {
   }
 }
 
-// What a policy is rewarded for it does more often.
+// A rewarded choice becomes more likely.
 TEST(Policy, Learns) {
   Job job = job_of({"dp:2 tp:2 sp"});
   job.training.policy.kl = 0;

@@ -1,4 +1,4 @@
-// Recomputation changes what is kept and never a number.
+// Recomputation changes the kept activations and never a number.
 #include <gtest/gtest.h>
 
 #include "runtime/compile/compile.h"
@@ -66,7 +66,7 @@ Counts count(const Job& job) {
   return n;
 }
 
-// Of a layer's seven products the last is not needed again: nothing but the next layer reads it.
+// The last of a layer's seven products is not computed again: only the next layer reads it.
 TEST(RecomputeWork, RepeatsALayerOnce) {
   const Counts none = count(job_of("dp:1", {})), one = count(job_of("dp:1", {{"full", 2, 2}})),
                cheap = count(job_of("dp:1", {{"selective", 0, 3}}));

@@ -1,5 +1,5 @@
-// Runs with attention round a ring, beside those of the layout sweep: other sizes, other ways to say it,
-// text.
+// Runs with attention round a ring, beside those of the layout sweep: other sizes, other spellings of the
+// job, generated text.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -52,8 +52,8 @@ Job with_rules(const std::vector<MeshAxis>& mesh, const std::vector<ShardRule>& 
   return job;
 }
 
-// The rest of the layer is whole on every device; or one ring goes along two axes, in either order, on which
-// the tokens lie otherwise.
+// The rest of the layer is whole on every device; or one ring goes along two axes, in either order, which
+// orders the tokens otherwise.
 TEST(RingRun, ByRulesOfTheUser) {
   const auto along = [](const char* tensor, const std::vector<std::string>& axes) {
     return ShardRule{tensor, {{"seq", axes}}, "test"};
@@ -94,7 +94,7 @@ TEST(RingRun, AThreadPerStreamGivesTheSameBitsOnOneHostAndOnFour) {
   }
 }
 
-// What a ring is for: a sequence that one device has no room for, whatever the number of heads.
+// The purpose of a ring: a sequence that does not fit on one device, for any number of heads.
 TEST(RingRun, HoldsASequenceThatOneDeviceCannot) {
   Job job = small_job("ring:4");
   job.model.sequence = 1024;

@@ -1,5 +1,5 @@
-// What must hold of every run: repeatable bit for bit, whatever the threads; the same numbers over hosts and
-// micro-batches; memory and traffic as planned, to the byte.
+// Properties of every run: it repeats bit for bit, with any number of threads; hosts and micro-batches change
+// no number; memory and traffic are as planned, to the byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(Run, AThreadPerStreamIsBitwiseOneThread) {
   }
 }
 
-// What several devices hold they compute each for itself, from the same sums.
+// Replicas compute the same values from the same sums, each for itself.
 TEST(Run, ReplicasHoldTheSameBits) {
   for (const char* parallel : {"dp:3", "dp:4 zero1", "tp:4", "dp:2 tp:4 sp", "replicas:2 dp:2 zero3"}) {
     Job job = small_job(parallel);
@@ -73,7 +73,7 @@ TEST(Run, ReplicasHoldTheSameBits) {
   }
 }
 
-// Between hosts sums are taken in another order.
+// Sums between hosts are taken in another order.
 TEST(Run, AcrossHostsByMessages) {
   const Job job = short_job(2, 2, {"sp"});
   const RunResult one = run_in_process(job);
@@ -108,7 +108,7 @@ TEST(Run, ClippingBoundsTheStepNotTheReportedNorm) {
   }
 }
 
-// --- as planned, to the byte ----------------------------------------------------------------------
+// --- Plans, to the byte ------------------------------------------------------------------------------
 
 struct Layouts {
   std::string name;
@@ -148,7 +148,7 @@ TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
   std::map<std::string, std::int64_t> planned;
   for (const Instr& i : plan.roles[0].program("train").instrs)
     if (const auto* c = std::get_if<instr::Collective>(&i.op)) {
-      // A single number cannot be cut in parts: it goes to each of the others.
+      // A single number cannot be split: it goes to each of the others.
       const bool single = c->kind == instr::CollectiveKind::kAllReduce && c->inner == 1;
       planned[std::string(name(c->kind)) + " " + plan.mesh.to_string(c->axes)] +=
           single ? 4 * (plan.mesh.size(c->axes) - 1) : work(i, plan.mesh).wire.value;
@@ -196,7 +196,7 @@ TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
   }
 }
 
-// With nothing under way beside it, the counter is a matter of the Program alone.
+// With nothing under way beside it, the counter depends on the Program alone.
 TEST(OneDevice, CountsTheLiveBytesOfEveryInstruction) {
   const Job job = short_job(1, 1);
   const Program train = compile(job).plan.roles[0].program("train");
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(All, AsPlanned,
                                            Layouts{"dp2tp2spzero1", 2, 2, {"sp", "zero1"}, 2, 0}),
                          [](const auto& info) { return info.param.name; });
 
-// --- generation -------------------------------------------------------------------------------------
+// --- Generation -------------------------------------------------------------------------------------
 
 TEST(Generation, TheSameTextUnderEveryLayout) {
   Job single = short_job(1, 1);
@@ -253,11 +253,11 @@ TEST(Generation, SamplingFollowsTheSeed) {
   EXPECT_NE(run_in_process(job).tokens, once);
 }
 
-// --- failure ----------------------------------------------------------------------------------------
+// --- Failure ----------------------------------------------------------------------------------------
 
 class Failure : public ::testing::TestWithParam<RunOptions> {};
 
-// The others stand in a collective with it and must not wait for ever; the first cause is what is told.
+// The other devices are in a collective with it and must not wait for ever; the first cause is reported.
 TEST_P(Failure, ADeviceThatThrowsEndsTheOthers) {
   RunOptions options = GetParam();
   options.before_step = [](int device, std::int64_t step) {

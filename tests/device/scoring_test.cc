@@ -1,5 +1,5 @@
-// Log probabilities of given texts: under every layout those of one device, in the training's loss, and as a
-// generation has drawn its tokens.
+// Log probabilities of given texts: the same as on one device under every layout, as in the training's loss,
+// and as a generation has reported them.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -85,7 +85,7 @@ TEST_F(Scoring, OfOtherModels) {
   }
 }
 
-// The mean over the same tokens, by the weights that the step begins with.
+// The mean over the same tokens, by the weights at the start of the step.
 TEST_F(Scoring, IsWhatTheTrainingsLossIsMadeOf) {
   for (const std::string layout : {"dp:1", "dp:2 tp:2 sp", "dp:2 tp:2 sp bf16"}) {
     const Job job = small_job(layout);
@@ -108,7 +108,7 @@ TEST_F(Scoring, IsWhatTheTrainingsLossIsMadeOf) {
   }
 }
 
-// What a rollout says of its tokens is what scoring says of them at the same temperature.
+// A rollout reports the log probabilities that scoring gives at the same temperature.
 TEST_F(Scoring, SaysWhatTheRolloutHasSaid) {
   for (const std::string layout : {"dp:1", "dp:2 tp:2 sp", "ring:2", "pp:2"})
     for (const double temperature : {0.7, 1.0}) {

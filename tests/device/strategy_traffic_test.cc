@@ -1,5 +1,5 @@
-// What each strategy moves along each mesh axis, executed, against its formula: a further layer's share of a
-// step.
+// The traffic of each strategy along each mesh axis, executed, against its formula: the share of one more
+// layer in a step.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,7 +12,7 @@ namespace {
 
 using Bytes64 = std::map<std::string, std::int64_t>;  // "all-gather tpx"
 
-// The proportions of Llama-405B's layer (feed-forward 3.25 h, keys and values h / 16), scaled down: of
+// The proportions of Llama-405B's layer (feed-forward 3.25 h, keys and values h / 16), scaled down. It has
 // sixteen heads of keys and values, so that sixteen devices can have one each.
 Job layer_of_405b(const std::string& parallel, int layers) {
   Job job = small_job(parallel);
@@ -53,7 +53,8 @@ std::int64_t sum(const Bytes64& all) {
   return total;
 }
 
-// In units of b s h: E is the feed-forward's width, q and kv those of queries and of keys, all in units of h.
+// The units are b s h. E is the feed-forward's width, q and kv those of queries and of keys, all in units of
+// h.
 constexpr double kE = 3.25, kQ = 1, kKv = 1.0 / 16;
 constexpr double kBsh = 64 * 512 * 4;
 
@@ -62,7 +63,7 @@ using Formula = std::map<std::string, double>;
 void expect(const std::string& parallel, const Bytes64& bytes, const Formula& formula) {
   for (const auto& [kind, volume] : formula)
     EXPECT_EQ(static_cast<double>(bytes.at(kind)), volume * kBsh) << parallel << " " << kind;
-  // Beside these only what a norm's statistics and its weight's gradient take.
+  // Besides these only a norm's statistics and its weight's gradient are exchanged.
   for (const auto& [kind, volume] : bytes)
     EXPECT_TRUE(volume == 0 || formula.contains(kind) || kind.starts_with("all-reduce"))
         << parallel << " " << kind;
@@ -80,9 +81,8 @@ TEST(StrategyTraffic, TensorAndSequenceParallel) {
   }
 }
 
-// Forwards, as published, 4 (x-1)/(xy) over x and ((y-1)/y) (2E + E + (1 + 2kv) + q) / x over y, and an
-// all-to-all of queries, keys and values. Its way back, which the published form has as well, is not needed:
-// the heads are gathered as they lie.
+// The published form is, forwards, 4 (x-1)/(xy) over x and ((y-1)/y) (2E + E + (1 + 2kv) + q) / x over y, and
+// an all-to-all of queries, keys and values. Its way back is not needed: the heads are gathered in place.
 TEST(StrategyTraffic, TensorParallelInTwoDimensions) {
   for (const auto& [x, y] : {std::pair{4, 2}, {8, 2}, {4, 4}}) {
     const double of_x = (x - 1.0) / (x * y), of_y = (y - 1.0) / y / x;
@@ -142,8 +142,8 @@ TEST(StrategyTraffic, Gpt2) {
     for (const auto& [kind, of_one] : traffic(job(parallel, 1))) bytes[kind] -= of_one;
     expect(parallel, bytes, formula);
   };
-  // Where the sequence is split, gradients of what is h wide are parts: of two norms' weights and biases, and
-  // of two products' biases. Each device reads those of the 7 others.
+  // With a split sequence, gradients of tensors h wide are partial: of two norms' weights and biases, and of
+  // two products' biases. Each device reads those of the 7 others.
   expect_of(
       "tp:8 sp",
       {{"all-gather tp", 6 * 7.0 / 8}, {"reduce-scatter tp", 4 * 7.0 / 8}, {"all-reduce tp", 6 * 7.0 / 64}});
@@ -156,7 +156,7 @@ TEST(StrategyTraffic, Gpt2) {
                             {"all-to-all tpy", 3.0 / 2 / 4 / 2}});
 }
 
-// A layer of the backward pass that is computed again takes the forward pass' messages again, and no others.
+// A recomputed layer repeats the forward pass' messages, and adds no others.
 TEST(StrategyTraffic, RingForwards) {
   Bytes64 bytes;
   for (const int layers : {2, 1}) {
@@ -206,8 +206,8 @@ TEST(StrategyTraffic, Zero) {
   }
 }
 
-// In bfloat16 activations, keys and values, and weights that are gathered move in half the bytes; gradients
-// of weights stay float32.
+// In bfloat16 activations, keys and values, and gathered weights take half the bytes; gradients of weights
+// stay float32.
 TEST(StrategyTraffic, Bfloat16IsHalfOfActivations) {
   for (const std::string parallel : {"tp:8 sp", "tpx:4 tpy:2", "cp:4", "ring:4"}) {
     const Bytes64 &wide = of_a_layer(parallel), &half = of_a_layer(parallel + " bf16");

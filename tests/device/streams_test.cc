@@ -1,5 +1,5 @@
-// What a device does at the same time, what waits for what, and what it costs: from the times that each
-// instruction ran, in one thread and with a thread a stream.
+// The overlap, the waits and the costs of a device's streams, from the times of each instruction, in one
+// thread and with a thread a stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +41,8 @@ RunOptions with_a_late_device(bool threads) {
   return options;
 }
 
-// In one thread a device either computes or stands waiting, but for the bookkeeping between instructions,
-// which is short beside the wait for the late one.
+// In one thread a device either computes or waits, but for the bookkeeping between instructions, which is
+// short beside the wait for the late one.
 TEST(Exposed, TheWaitForALateDevice) {
   const RunResult run = run_in_process(small_job(2, 1), with_a_late_device(false));
   for (const InvocationStats& s : run.stats) {
@@ -53,7 +53,7 @@ TEST(Exposed, TheWaitForALateDevice) {
   EXPECT_GT(punctual.exposed.value, (duration(punctual) - computing(punctual)) / 2);
 }
 
-// With a thread a stream the compute streams stand waiting for the comm stream by events.
+// With a thread a stream the compute streams wait for the comm stream by events.
 TEST(Exposed, TheWaitForALateDeviceInThreads) {
   const RunResult run = run_in_process(small_job(2, 1), with_a_late_device(true));
   for (const InvocationStats& s : run.stats) EXPECT_LE(s.exposed.value, duration(s));
@@ -76,7 +76,7 @@ TEST_P(Streams, NothingBeginsBeforeWhatItWaitsFor) {
   }
 }
 
-// While the late device is awaited, the other computes what does not need it.
+// While it waits for the late device, the other computes independent instructions.
 TEST_P(Streams, DevicesComputeWhileCollectivesAreUnderWay) {
   const Job job = small_job(2, 1);
   const Program train = compile(job).plan.roles[0].program("train");
@@ -102,7 +102,7 @@ TEST_P(Streams, HaveThreadsOfTheirOwnIfTheyShall) {
   EXPECT_EQ(device != stream, GetParam());
 }
 
-// Those that stop because one has failed are many and quick: what they throw must not stand for the cause.
+// Many streams stop quickly because one has failed: their exceptions must not hide the cause.
 TEST(StreamWorkers, TheCauseIsToldAndNotWhatFollowsFromIt) {
   StreamWorkers workers([] {});
   for (int round = 0; round < 200; ++round) {

@@ -64,7 +64,7 @@ std::int64_t reductions(const Program& program) {
   });
 }
 
-// What gradients come to lies where they were added up, where it is as large.
+// The sum of gradients is stored in place of the addend, if that is as large.
 TEST(Clipped, GradientsAreExchangedOnceAndInPlace) {
   for (const std::string layout : {"dp:2", "dp:2 zero1", "dp:2 tp:2 sp"}) {
     Job job = text_job(layout, 2);

@@ -1,4 +1,4 @@
-// Parts of a model by themselves: together they do what the whole does, whatever their layouts.
+// Parts of a model: together they give the results of the whole, for any layouts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace hyperrun::testing {
 namespace {
 
-// The same products in the same order, in float32 with weights that are a power of two: the same bits. Where
-// gradients begin at zero and are added to, -0 becomes 0, which changes nothing.
+// The same products run in the same order, in float32 with weights that are a power of two: the same bits.
+// Where gradients are added to zero, -0 becomes 0, which changes nothing.
 TEST(Submodel, ATextModelByItselfDoesWhatTheWholeDoes) {
   for (const int micro_batches : {1, 4}) {
     const Job job = text_job("dp:1", micro_batches);
@@ -48,7 +48,7 @@ TEST(Submodel, UnderEveryLayout) {
   }
 }
 
-// What is rounded to bfloat16 is rounded at the same places.
+// Values are rounded to bfloat16 at the same places.
 TEST(Submodel, InBfloat16) {
   for (const std::string layout : {"dp:1 bf16", "dp:2 tp:2 sp zero1 bf16"}) {
     const Job job = text_job(layout, 2);
@@ -193,7 +193,7 @@ TEST(Encoder, GradientsAreTheDerivativesOfTheTextsLoss) {
     });
     omni.encoder().write(name, at);
   }
-  // What no text holds has no gradient.
+  // A feature in no text has no gradient.
   for (std::size_t i = of_port.size() - 64; i < of_port.size(); ++i) EXPECT_EQ(of_port[i], 0) << i;
 }
 
@@ -238,8 +238,7 @@ TEST(Encoder, ItemsThatAreNotThereAreZeros) {
   EXPECT_EQ(encoder.read("port.out"), expected);
 }
 
-// What lies beyond HBM comes and goes, and changes nothing. Of the optimizer's state, half of all, no pass
-// has need.
+// Buffers beyond HBM are transferred, and change nothing. No pass needs the optimizer's state, half of all.
 TEST(Submodel, WithStateBeyondHbm) {
   for (const Job& job : {text_job("dp:1", 2), clipped(text_job("dp:1", 2))}) {
     const RunResult whole = trained_whole(job);

@@ -117,7 +117,7 @@ void expect_alike(const RunResult& whole, const Trained& parts, double losses, d
   for (std::size_t s = 0; s < parts.losses.size(); ++s)
     EXPECT_NEAR(parts.losses[s], whole.losses[s], losses * whole.losses[s]) << what << ", step " << s;
   for (const auto& [name, values] : whole.weights) {
-    // What is added to all keys changes no softmax: but for rounding this gradient is zero.
+    // A bias added to all keys changes no softmax: but for rounding its gradient is zero.
     if (weights > 0 && name.find("wk.bias") != std::string::npos) continue;
     ASSERT_TRUE(parts.weights.contains(name)) << what << ": " << name;
     EXPECT_LE(relative(values, parts.weights.at(name)), weights) << what << ": " << name;

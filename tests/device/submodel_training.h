@@ -1,5 +1,5 @@
-// Parts of models, and what goes between them copied by the test: whole text models in parts, and one that
-// reads what an encoder gives.
+// Training of parts of models, with the test copying between their ports: whole text models in parts, and one
+// that reads an encoder's features.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,19 @@ namespace hyperrun::testing {
 inline constexpr int kSteps = 3;
 inline constexpr std::int64_t kItems = 4, kTokens = 6, kWidth = 10;  // of the encoder's inputs
 
-// Of three layers, without clipping. `layout`: as of small_job().
+// A job of three layers, without clipping. `layout` is as in small_job().
 Job text_job(const std::string& layout, int micro_batches);
 
 // A text whose positions all have the same weight, so that its loss is the mean; and its micro-batches.
 Samples plain_text(const Job& job, std::int64_t step);
 std::vector<Samples> micro_batches_of(const Job& job, const Samples& all);
 
-// "norm" of all parts where gradients are clipped, and "update" with the squares of the others. Returns the
+// Runs "norm" of all parts if gradients are clipped, and "update" with the squares of the others. Returns the
 // norms that parts report.
 std::vector<double> update_together(const std::vector<SubmodelDevices*>& parts, const TrainingSpec& training,
                                     std::int64_t step);
 
-// Parts of a text model in a row; what goes between their ports is copied here.
+// Parts of a text model in a row; the tensors between their ports are copied here.
 class Text {
  public:
   explicit Text(const std::vector<SubmodelSpec>& parts) {
@@ -40,7 +40,7 @@ class Text {
 
   SubmodelDevices& part(std::size_t i) { return parts_[i]; }
 
-  // As many micro-batches under way as ports have slots. Returns the sum of their losses.
+  // Runs as many micro-batches at once as ports have slots. Returns the sum of their losses.
   double passes(const std::vector<Samples>& micro_batches) {
     double loss = 0;
     const std::int64_t n = std::ssize(micro_batches);
@@ -94,7 +94,7 @@ class Text {
   std::int64_t slots_ = 1;
 };
 
-// Cut behind these layers.
+// Cuts the model behind these layers.
 std::vector<SubmodelSpec> parts_of(const Job& job, const std::vector<int>& cuts, std::int64_t slots);
 
 struct Trained {
@@ -102,30 +102,30 @@ struct Trained {
   std::map<std::string, std::vector<float>> weights;
 };
 
-// What the whole model does with the same texts, and its parts.
+// The results of the whole model on the same texts, and of its parts.
 RunResult trained_whole(const Job& job);
 Trained trained_in_parts(const Job& job, const std::vector<SubmodelSpec>& parts);
 
-// With gradients clipped to half the norm that the first step has without.
+// Gradients are clipped to half the norm of the first step without clipping.
 Job clipped(Job job);
 
-// `losses`, `weights`: how far they may be apart, relatively. Losses are sums of the same terms, which are
-// rounded once a micro-batch, and of the weights of texts.
+// `losses` and `weights` are relative tolerances. Losses are sums of the same terms, rounded once a
+// micro-batch, and of the weights of texts.
 void expect_alike(const RunResult& whole, const Trained& parts, double losses, double weights,
                   const std::string& what);
 void expect_alike(const Trained& expected, const Trained& actual, double losses, double weights,
                   const std::string& what);
 
-// Two layers, without clipping.
+// A job of two layers, without clipping.
 SubmodelSpec encoder_spec(const std::string& layout, std::int64_t slots = 1);
 InputVectors made_up_vectors(std::int64_t seed, std::int64_t items = kItems);
 
-// A text model that reads these items, and texts with them: each item stands in one of the sequences, token
-// behind token; the last token of the last item nowhere.
+// A text model that reads these items, and texts with them. Each item is in one of the sequences, token
+// behind token; the last token of the last item is in none.
 SubmodelSpec reader_spec(const std::string& layout, std::int64_t slots = 1);
 Samples with_features(Samples s);
 
-// An encoder and the text model that reads it, both as one part.
+// An encoder and its text model, both as one part.
 class Omni {
  public:
   Omni(const SubmodelSpec& encoder, const SubmodelSpec& text)
@@ -134,7 +134,7 @@ class Omni {
   SubmodelDevices& encoder() { return encoder_; }
   SubmodelDevices& text() { return text_; }
 
-  // `slices`: of the encoder's devices, each of which takes its items alone; none: all at once.
+  // `slices` are of the encoder's devices, each of which reads its items alone; empty: all read at once.
   double pass(const Samples& samples, const InputVectors& vectors, std::int64_t slot = 0,
               const std::vector<std::vector<int>>& slices = {{}}) {
     for (const auto& devices : slices) encoder_.run("forward", {.vectors = &vectors, .slot = slot}, devices);

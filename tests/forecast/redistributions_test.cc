@@ -161,7 +161,7 @@ TEST(Redistributions, Zero3) {
           "(preset zero3)"});
 }
 
-// A part of a table is taken on each stage: of a pipeline's messages there are those of the residual stream.
+// A part of a table is taken on each stage: the pipeline's messages are only those of the residual stream.
 TEST(Redistributions, StagesSendWhatLayersMakeAndNothingElse) {
   for (const ListedStep& step : listed(small_job("pp:2 ring:2")))
     if (step.operation == "send" || step.operation == "recv") {

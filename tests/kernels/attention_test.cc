@@ -16,12 +16,12 @@ using kernels::AttentionShape;
 
 std::int64_t keys_seen(const AttentionShape& s, std::int64_t i) { return s.causal ? i + 1 : s.seq; }
 
-// Where (batch, position, head) begins in a contiguous tensor of `heads` heads.
+// Index of (batch, position, head) in a contiguous tensor of `heads` heads.
 std::int64_t at(const AttentionShape& s, std::int64_t heads, std::int64_t b, std::int64_t i, std::int64_t h) {
   return ((b * s.seq + i) * heads + h) * s.head_dim;
 }
 std::int64_t value_dim(const AttentionShape& s) { return s.value_dim > 0 ? s.value_dim : s.head_dim; }
-// And in one of values.
+// The same index in a tensor of values.
 std::int64_t value_at(const AttentionShape& s, std::int64_t heads, std::int64_t b, std::int64_t i,
                       std::int64_t h) {
   return at(s, heads, b, i, h) / s.head_dim * value_dim(s);
@@ -66,7 +66,7 @@ struct Gradients {
   Doubles dq, dk, dv;
 };
 
-// The chain rule written out, key by key; held to finite differences below.
+// The gradients by the chain rule, key by key; finite differences below check them.
 Gradients reference_gradients(const AttentionShape& s, const Reference& r, const Doubles& q, const Doubles& k,
                               const Doubles& v, const Doubles& d_o) {
   Gradients d{Doubles(q.size()), Doubles(k.size()), Doubles(v.size())};
@@ -111,7 +111,7 @@ struct Outputs {
   Floats o, lse, dq, dk, dv;
 };
 
-// Scratch and outputs start as NaN: whatever is not written, or read before it is written, shows.
+// Scratch and outputs start as NaN, so a number that is never written, or read too early, shows.
 Outputs run(const AttentionShape& s, const Inputs& in) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Outputs out{Floats(in.d_o.size(), kNan), Floats(s.batch * s.heads * s.seq, kNan), Floats(in.q.size(), kNan),
@@ -139,8 +139,8 @@ void expect_matches(const AttentionShape& s, const Outputs& out, const Inputs& i
   EXPECT_LT(relative_error(out.dv, d.dv), kRoundOff) << where;
 }
 
-// Around the edges of strips (6), vectors (16), blocks (48) and panels (64), heads that share keys, head
-// dimensions that are no multiple of a vector.
+// Sizes around the edges of strips (6), vectors (16), blocks (48) and panels (64), heads that share keys, and
+// head dimensions that are no multiple of a vector.
 TEST_P(Attention, MatchesDouble) {
   const auto expect_alike = [](const AttentionShape& s) {
     const Inputs in(s);
@@ -166,16 +166,16 @@ TEST_P(Attention, MatchesDouble) {
   }
 }
 
-using Cuts = std::vector<std::int64_t>;  // where blocks begin, and the end of the last
+using Cuts = std::vector<std::int64_t>;  // first rows of blocks, and the end of the last
 
-// Key blocks that the rows of block `r` see, in the order of a ring: their own first, then those before.
+// The key blocks that the rows of block `r` see, in the order of a ring: their own first, then those before.
 std::vector<std::size_t> ring_order(std::size_t r) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i <= r; ++i) order.push_back(r - i);
   return order;
 }
 
-// Each block of rows against each block of keys that `order` names for it, one call each.
+// Computes each block of rows against each block of keys in the order of `order`, one call each.
 template <class Order>
 Outputs run_in_blocks(const AttentionShape& whole, const Inputs& in, const Cuts& rows, const Cuts& keys,
                       Order order) {
@@ -219,7 +219,7 @@ Outputs run_in_blocks(const AttentionShape& whole, const Inputs& in, const Cuts&
   return out;
 }
 
-// In the order of a ring and from the front: what is merged with what makes no difference.
+// Merging in the order of a ring or from the front gives the same result.
 TEST_P(Attention, KeysInBlocksMatchDouble) {
   const Cuts cuts{0, 13, 50, 67};
   for (const auto& s : {AttentionShape{.batch = 2, .seq = 67, .heads = 4, .kv_heads = 2, .head_dim = 20},
@@ -245,7 +245,7 @@ TEST_P(Attention, BlocksOfOtherSizesMatchDouble) {
 }
 
 // One block's scores dwarf the others', whichever comes first: nothing overflows, nothing is lost. Scores of
-// a few hundred are rounded by 2^-24 of that, which exp makes an error of 2e-5.
+// a few hundred are rounded by 2^-24 of that, which exp turns into an error of 2e-5.
 TEST_P(Attention, BlocksOfVeryDifferentScores) {
   const AttentionShape s{.batch = 1, .seq = 40, .heads = 1, .kv_heads = 1, .head_dim = 8};
   for (const std::int64_t loud : {0, 20}) {
@@ -279,7 +279,7 @@ TEST(AttentionReference, GradientsAreFiniteDifferences) {
   }
 }
 
-// q, k and v side by side in one buffer: the same bits as from buffers of their own, and nothing beside the
+// With q, k and v side by side in one buffer the bits are those of separate buffers, and nothing beside the
 // outputs is touched.
 TEST_P(Attention, FusedBuffersGiveTheSameBits) {
   AttentionShape s{.batch = 2, .seq = 53, .heads = 4, .kv_heads = 2, .head_dim = 24};

@@ -1,6 +1,6 @@
-// Kernels on bfloat16 give, bit by bit, what they give on the same values in float32, rounded once: it is the
-// same arithmetic in the same order. Of products, whose sums may be cut in other blocks, a bound is checked
-// instead.
+// Kernels on bfloat16 give, bit by bit, their float32 results on the same values, rounded once: the
+// arithmetic and its order are the same. Products, whose sums may be cut in other blocks, are checked against
+// a bound instead.
 #include <cmath>
 #include <cstring>
 
@@ -25,7 +25,7 @@ using kernels::Bf16;
 using kernels::Trans;
 using Halves = std::vector<Bf16>;
 
-// By the scalar conversion, which tests/base holds.
+// Rounds by the scalar conversion, which tests/base checks.
 Halves narrow(const Floats& wide) {
   Halves half;
   for (const float x : wide) half.push_back(kernels::rounded<Bf16>(x));
@@ -177,7 +177,7 @@ TEST_P(Bfloat16, Embedding) {
   EXPECT_TRUE(std::equal(row.begin(), row.end(), dout.half.begin() + 2 * kWidth));
 }
 
-// Statistics are of the exponentials before they are rounded.
+// Statistics use the exponentials before they are rounded.
 TEST_P(Bfloat16, CrossEntropy) {
   const Both logits(kAll, 1);
   const std::vector<std::int32_t> targets{3, 66, -1, 0, 200};  // ignored, and elsewhere
@@ -280,7 +280,8 @@ TEST(Bfloat16Experts, RowsAreRoundedOnce) {
   EXPECT_EQ(same, dgates);
 }
 
-// |c - exact| <= 2^-8 |exact|, half of the last of 8 bits, and what float32 loses of a sum of k terms.
+// The bound is |c - exact| <= 2^-8 |exact|, half of the last of 8 bits, plus float32's loss in a sum of k
+// terms.
 void expect_product(Trans ta, Trans tb, std::int64_t m, std::int64_t n, std::int64_t k, bool wide_a,
                     bool wide_c, float beta) {
   const bool at = ta == Trans::kYes, bt = tb == Trans::kYes;
@@ -314,7 +315,7 @@ void expect_product(Trans ta, Trans tb, std::int64_t m, std::int64_t n, std::int
   }
 }
 
-// Around the blocks of 192 rows and columns and of 256 terms.
+// Sizes around the blocks of 192 rows and columns and of 256 terms.
 TEST(Bfloat16Gemm, IsRoundedOnce) {
   struct Case {
     std::int64_t m, n, k;

@@ -40,7 +40,7 @@ struct Text {
   }
 };
 
-// The pages of a text, or of their positions the part that one of several devices holds.
+// The pages of a text, or the part of their positions that one of several devices holds.
 struct Pages {
   std::vector<float> keys, values;
 
@@ -49,7 +49,7 @@ struct Pages {
         values(static_cast<std::size_t>(positions * t.kv_heads * t.value_dim), kUnset) {}
 };
 
-// A pass by all who hold a part.
+// A pass by all devices that hold a part.
 std::vector<float> attended(const CachedShape& shape, const CachedSequence& sequence,
                             const std::vector<float>& q, const std::vector<float>& k,
                             const std::vector<float>& v, std::vector<Pages>& held) {
@@ -76,7 +76,7 @@ std::vector<float> attended(const CachedShape& shape, const CachedSequence& sequ
   return out;
 }
 
-// The text in passes of so many tokens; in each the pages lie elsewhere than in the order of their numbers.
+// Runs the text in passes of these numbers of tokens; its pages lie in another order than their numbers.
 std::vector<float> grown(const Text& t, const std::vector<std::int64_t>& passes, std::int64_t page,
                          unsigned seed, int parts = 1) {
   const std::int64_t pages = (t.length + page - 1) / page + 3;
@@ -87,7 +87,7 @@ std::vector<float> grown(const Text& t, const std::vector<std::int64_t>& passes,
   std::vector<float> o;
   std::int64_t start = 0;
   for (const std::int64_t count : passes) {
-    const std::int64_t seq = count + 2;  // as a pass of more room
+    const std::int64_t seq = count + 2;  // a pass with more room than tokens
     const CachedShape shape{seq, t.heads, t.kv_heads, t.head_dim, t.value_dim, page / parts, false};
     const auto rows = [&](const std::vector<float>& of, std::int64_t width) {
       std::vector<float> list(of.begin() + start * width, of.begin() + (start + count) * width);
@@ -116,7 +116,7 @@ TEST(CachedAttention, OfPassesIsThatOfTheWholeText) {
   }
 }
 
-// Long passes and single tokens; some see nothing of a part yet.
+// Passes are long or of single tokens; some see nothing of a part yet.
 TEST(CachedAttention, OfPartsIsThatOfTheWholeText) {
   const Text t(600, 4, 2, 16, 24);
   std::vector<std::int64_t> passes{1, 63, 300};
@@ -137,7 +137,7 @@ TEST(CachedAttention, DoesNotDependOnWhereThePagesLie) {
   EXPECT_EQ(grown(t, passes, 5, 3), one) << "nor on their size";
 }
 
-// One query in double precision, by the definition; `shift` moves one of the keys it sees.
+// One query in double precision, by the definition; `shift` moves one of its keys.
 std::vector<double> by_definition(const Text& t, std::int64_t position, double shift) {
   std::vector<double> o;
   for (std::int64_t h = 0; h < t.heads; ++h) {

@@ -1,5 +1,5 @@
-// What the kernels' tests share: float inputs, double references, finite differences, and a fixture that runs
-// a test once on every vector target which the processor offers.
+// Helpers of the kernels' tests: float inputs, double references, finite differences, and a fixture that runs
+// a test once on every vector target of the processor.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,25 +18,25 @@ Floats values(std::int64_t n, std::uint32_t seed);
 
 Doubles to_double(const Floats& v);
 
-// Of rotary positions, as they are without scaling.
+// Frequencies of rotary positions without scaling.
 Doubles frequencies(std::int64_t width, double theta);
 
-// |a - b| / |b| in the 2-norm; |a| where b is zero.
+// The relative distance |a - b| / |b| in the 2-norm; |a| if b is zero.
 double relative_error(const Floats& a, const Doubles& b);
 double relative_error(const Doubles& a, const Doubles& b);
 
-// Central differences of f at x.
+// The gradient of f at x by central differences.
 Doubles numeric_gradient(const std::function<double(const Doubles&)>& f, Doubles x);
 
 double dot(const Doubles& a, const Doubles& b);
 
-// Relative to the norm, a float32 kernel with sums of a few hundred terms.
+// Tolerance, relative to the norm, of a float32 kernel with sums of a few hundred terms.
 inline constexpr double kRoundOff = 1e-6;
-// A double reference against its own central differences with step 1e-5: the error is step^2 plus
-// 1e-16 / step.
+// Tolerance of a double reference against its own central differences with step 1e-5: the error is step^2
+// plus 1e-16 / step.
 inline constexpr double kDifference = 1e-7;
 
-// Every test of this fixture runs on each of "AVX3", "AVX2" and the baseline that is there.
+// Every test of this fixture runs on each available target of "AVX3", "AVX2" and the baseline.
 class OnEveryTarget : public ::testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override;

@@ -25,7 +25,7 @@ double loss_reference(std::int64_t vocab, const std::vector<std::int32_t>& targe
   return loss * kScale;
 }
 
-// What one device of a vocabulary-parallel group holds.
+// The data of one device of a vocabulary-parallel group.
 struct Part {
   std::int64_t offset, size;
   Floats e, m, s, t;
@@ -46,7 +46,7 @@ struct Result {
   Floats gradient;  // [rows, vocab]
 };
 
-// The all-reduces of the header's picture are loops over the parts here.
+// The loops over the parts stand for the all-reduces of the header's picture.
 Result run(std::vector<Part> parts, std::int64_t rows, std::int64_t vocab,
            const std::vector<std::int32_t>& targets) {
   Floats m(rows, -INFINITY), s(rows), t(rows);
@@ -96,7 +96,7 @@ TEST_P(CrossEntropy, WholeAndSplitVocabulary) {
   }
 }
 
-// Of logits times `scale`, each target's.
+// The log probability of each target, for logits times `scale`.
 Doubles log_probs_reference(std::int64_t vocab, const std::vector<std::int32_t>& targets, double scale,
                             const Doubles& logits) {
   Doubles logp;

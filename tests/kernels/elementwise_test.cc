@@ -16,7 +16,7 @@ namespace {
 class Elementwise : public OnEveryTarget {};
 HYPERRUN_ON_EVERY_TARGET(Elementwise);
 
-// Around the widths of one, two and four vectors.
+// Sizes around one, two and four vectors.
 constexpr std::int64_t kSizes[] = {0, 1, 3, 8, 15, 16, 17, 33, 63, 64, 65, 130, 1000};
 
 TEST_P(Elementwise, AddAccumulateScaleFillCopy) {
@@ -69,7 +69,7 @@ TEST_P(Elementwise, SumSquaresAccumulatesInDouble) {
     const Doubles wide = to_double(a);
     ASSERT_FLOAT_EQ(kernels::sum_squares(n, a.data()), static_cast<float>(dot(wide, wide)));
   }
-  // In float the ones would drown: 1e8 + 1 == 1e8.
+  // In float the ones would be lost: 1e8 + 1 == 1e8.
   Floats a(4097, 1.0F);
   a[0] = 1e4F;
   ASSERT_EQ(kernels::sum_squares(4097, a.data()), static_cast<float>(1e8 + 4096));

@@ -16,7 +16,7 @@ struct Case {
   std::int64_t m, n, k;
 };
 
-// Leading dimensions are larger than the rows; what lies between them must stay.
+// Leading dimensions are larger than the rows; the numbers between the rows must stay.
 void expect_product(auto& product, Trans ta, Trans tb, const Case& c, float beta) {
   const bool at = ta == Trans::kYes, bt = tb == Trans::kYes;
   const std::int64_t lda = (at ? c.m : c.k) + 3, ldb = (bt ? c.k : c.n) + 2, ldc = c.n + 1;
@@ -49,8 +49,8 @@ TEST(Gemm, AllTransposesAndStrides) {
   }
 }
 
-// Of a product of `most` rows those from `first` on, alone: rows of a tile, say, or of one request in a
-// batch.
+// Computes rows from `first` on of a product of `most` rows, alone: rows of a tile, say, or of one request in
+// a batch.
 void expect_bits_of_whole(auto& product, Trans ta, Trans tb, const Case& c, float beta, std::int64_t first,
                           std::int64_t rows) {
   const std::int64_t lda = ta == Trans::kYes ? c.m : c.k, ldb = tb == Trans::kYes ? c.k : c.n;
@@ -65,7 +65,7 @@ void expect_bits_of_whole(auto& product, Trans ta, Trans tb, const Case& c, floa
       << (tb == Trans::kYes) << " beta " << beta;
 }
 
-// Fewer columns than make a vector, and more than a panel; one depth and several.
+// Sizes with fewer columns than a vector, and more than a panel; one depth and several.
 void expect_rows_keep_their_bits(auto& product) {
   constexpr std::int64_t most = 61;
   for (const Case& c : {Case{most, 8, 64}, {most, 11, 530}, {most, 24, 64}, {most, 70, 530}}) {
@@ -88,8 +88,8 @@ TEST(Gemm, RowsKeepTheirBitsHoweverManyThereAre) {
 class PackedGemm : public OnEveryTarget {};
 HYPERRUN_ON_EVERY_TARGET(PackedGemm);
 
-// Around the edges of strips (6 rows), panels (64 columns), depth (512, or 32 in place, of fewer than 24
-// rows) and blocks (516 rows); and of fewer than 12 columns, which are turned, 256 rows at a time.
+// Sizes around the edges of strips (6 rows), panels (64 columns), depth (512, or 32 in place, for fewer than
+// 24 rows) and blocks (516 rows), and with fewer than 12 columns, which are transposed, 256 rows at a time.
 TEST_P(PackedGemm, AllTransposesAndStrides) {
   for (const Case& c : {Case{1, 1, 1},
                         {6, 64, 4},
@@ -136,11 +136,11 @@ void one_row(Trans, Trans tb, std::int64_t, std::int64_t n, std::int64_t k, cons
   kernels::gemv(tb, n, k, a, b, ldb, beta != 0.0F, c);
 }
 
-// Around the edges of vectors (4, 8 or 16 floats), of 16 or 8 rows and of 8 vectors of columns.
+// Sizes around the edges of vectors (4, 8 or 16 floats), of 16 or 8 rows and of 8 vectors of columns.
 TEST_P(Gemv, BothOrientationsAndTails) {
   for (const std::int64_t n : {1, 3, 7, 8, 9, 17, 63, 64, 65, 127, 129, 300}) {
     for (const std::int64_t k : {1, 2, 5, 15, 16, 17, 33, 64, 257}) {
-      if (k > 16 * n) continue;  // a sum alone may come near 0, beside which its rounding is large
+      if (k > 16 * n) continue;  // a single sum may come near 0, where its rounding is large
       for (const Trans tb : {Trans::kNo, Trans::kYes}) {
         for (const float beta : {0.0F, 1.0F}) expect_product(one_row, Trans::kNo, tb, {1, n, k}, beta);
       }
@@ -161,7 +161,7 @@ TEST_P(Gemv, ASliceHasTheBitsOfTheWhole) {
   }
 }
 
-// One element of B that is not what it should be is seen in the element of c that it belongs to.
+// A wrong element of B shows in its element of c.
 TEST_P(Gemv, AWrongElementIsSeen) {
   constexpr std::int64_t n = 37, k = 53, row = 36, at = 52;
   const Floats a = values(k, 1);

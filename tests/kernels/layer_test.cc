@@ -1,4 +1,4 @@
-// Norms, rotary embedding, GELU, SwiGLU, token embedding: values against double, gradients against
+// Norms, rotary embedding, GELU, SwiGLU and token embedding: values against double, gradients against finite
 // differences.
 #include <cmath>
 #include <complex>
@@ -20,7 +20,7 @@ HYPERRUN_ON_EVERY_TARGET(Layer);
 
 constexpr double kEps = 1e-5;
 
-// Centered when there is a bias.
+// The norm is centered if there is a bias.
 Doubles norm_reference(std::int64_t rows, std::int64_t d, const Doubles& x, const Doubles& w,
                        const Doubles& bias = {}) {
   Doubles y(x.size());
@@ -70,7 +70,7 @@ struct Norm {
 TEST_P(Layer, NormAndItsGradients) {
   for (const bool centered : {false, true}) {
     for (const std::int64_t d : {1, 7, 16, 67, 128}) {
-      if (centered && d == 1) continue;  // nothing is left
+      if (centered && d == 1) continue;  // nothing is left without the mean
       const std::int64_t rows = 3;
       const Norm n(rows, d, values(rows * d, 1), centered);
       const Doubles x = to_double(n.x), w = to_double(n.w), bias = to_double(n.bias);
@@ -91,9 +91,9 @@ TEST_P(Layer, NormAndItsGradients) {
   }
 }
 
-// A mean a thousand times as large as what is left without it costs the roundings of its own sum, of which a
-// row of 300 has few in a line whatever the vector's width: each 1000 x 2^-24. The mean of squares less the
-// squared mean would lose 10^6 x 2^-24.
+// A mean a thousand times as large as the rest costs the roundings of its own sum. A row of 300 has few of
+// them in a line for any width of a vector: each 1000 x 2^-24. The mean of squares less the squared mean
+// would lose 10^6 x 2^-24.
 TEST_P(Layer, ACenteredNormOfRowsFarFromZero) {
   const std::int64_t rows = 3, d = 300;
   Floats x = values(rows * d, 1);
@@ -105,7 +105,7 @@ TEST_P(Layer, ACenteredNormOfRowsFarFromZero) {
       kRoundings * 1000 * 0x1p-24);
 }
 
-// The sums of two devices are those of one.
+// The sums of two devices add up to those of one.
 TEST_P(Layer, NormOfARowInParts) {
   const std::int64_t d = 96, half = d / 2;
   const Norm whole(1, d, values(d, 1), true);
@@ -193,7 +193,7 @@ TEST_P(Layer, RopeTurnsPairsByPosition) {
   }
 }
 
-// The last of a head's elements, in pairs of neighbours as complex numbers; the others stay.
+// The last elements of a head are rotated, in pairs of neighbours as complex numbers; the others stay.
 TEST_P(Layer, RopeTurnsNeighboursAtTheEndOfAHead) {
   const std::int64_t rows = 10, seq = 5, heads = 3;
   for (const std::int64_t turned : {2, 6, 32, 80}) {
@@ -233,7 +233,7 @@ TEST_P(Layer, JoinRepeatsItsSecondPart) {
   for (std::size_t i = 0; i < db.size(); ++i) EXPECT_EQ(db[i], 2 * b[i]) << "once for each that repeats it";
 }
 
-// A rotation: its inverse, which is its transpose, is the gradient.
+// The gradient of a rotation is its inverse, which is its transpose.
 TEST_P(Layer, RopeInverseInPlace) {
   const std::int64_t rows = 6, seq = 3, heads = 2, hd = 36, n = rows * heads * hd;
   Floats table(seq * hd);

@@ -40,7 +40,7 @@ TEST_P(Optimizer, AdamWFollowsItsDefinitionOverSteps) {
   EXPECT_LT(relative_error(v, ev), kRoundOff);
 }
 
-// The state may be cut anywhere (ZeRO): elements do not know their neighbours.
+// The state may be cut anywhere (ZeRO): elements do not depend on their neighbours.
 TEST_P(Optimizer, APartGivesTheSameBits) {
   const std::int64_t n = 77, cut = 29;
   const Floats g = values(n, 2);

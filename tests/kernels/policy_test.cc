@@ -1,4 +1,5 @@
-// The loss of a policy beside its definition, branch by branch, and its derivative beside finite differences.
+// The loss of a policy against its definition, branch by branch, and its derivative against finite
+// differences.
 #include "runtime/device/kernels/policy.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ struct Terms {
   double loss, divergence, clipped, ratio;
 };
 
-// Written out: an advantage raises the loss' minimum no further than to the bound in its direction.
+// The definition: an advantage lowers the loss no further than to the bound in its direction.
 Terms terms(const Token& t) {
   const double ratio = std::exp(t.logp - t.behaviour), d = t.reference - t.logp;
   double objective = ratio * t.advantage, clipped = 0;
@@ -30,7 +31,7 @@ Terms terms(const Token& t) {
   return {-objective + kKl * divergence, divergence, clipped, ratio};
 }
 
-// Every advantage at ratios below, within and above the bounds, with references on both sides.
+// Every advantage with ratios below, within and above the bounds, and references on both sides.
 std::vector<Token> tokens() {
   std::vector<Token> list;
   for (const double advantage : {1.5, -2.0, 0.0})
@@ -43,7 +44,7 @@ std::vector<Token> tokens() {
   return list;
 }
 
-// As the kernel takes them, and what float32 has made of them.
+// The kernel's arrays, and the loss by float32.
 struct Rows {
   std::vector<std::int32_t> targets;
   Floats logp, weight, advantage, behaviour, reference;
@@ -79,7 +80,7 @@ TEST(PolicyLoss, SumsWhatItsDefinitionSays) {
     expected.ratio += t.weight * of.ratio;
   }
   const auto sums = kernels::policy_sums(rows.shape(), rows.rows());
-  // All in double.
+  // All is computed in double.
   EXPECT_NEAR(sums[0], expected.loss, 1e-12);
   EXPECT_NEAR(sums[1], expected.divergence, 1e-12);
   EXPECT_NEAR(sums[2], expected.clipped, 1e-12);

@@ -72,7 +72,7 @@ TEST(FillNormal, IsTheInverseNormalDistributionOfTheWord) {
   }
 }
 
-// In vectors and one by one, across the carry of the counter's lower half.
+// Vectors and single numbers agree, across the carry of the counter's lower half.
 TEST(FillNormal, VectorsHoldTheBitsOfSingleWords) {
   const kernels::NormalStream stream{{7, 8}, 0x1234567890abcdef, 0.02};
   const std::uint64_t first = (std::uint64_t{1} << 32) - 50;
@@ -128,7 +128,7 @@ TEST(Sampling, GreedyTakesTheFirstOfTheBest) {
   EXPECT_EQ(sample({0, 3, 1, 4}, {.temperature = 5, .top_k = 1}, 0), 3);
 }
 
-// Among all tokens at the temperature, whatever top-k and top-p leave of them.
+// The log probability is among all tokens at the temperature, whatever top-k and top-p leave.
 TEST(Sampling, KnowsTheLogProbabilityOfAToken) {
   const Floats logits{0.5F, -1, 2, 0.25F, -3, 1.75F, 0, 4, -0.5F};
   Floats scratch(logits.size());
@@ -178,8 +178,8 @@ TEST(Sampling, TopKWithTiesTakesExactlyK) {
   EXPECT_EQ(seen, (std::set<std::int32_t>{0, 1, 2, 3}));
 }
 
-// Of 0.5, 0.3, 0.15, 0.05: half takes the first alone, 0.6 two of them, 0.9 three. What is left shares out
-// anew.
+// With probabilities 0.5, 0.3, 0.15, 0.05 a top_p of half takes the first alone, 0.6 two of them, 0.9 three.
+// The kept ones share the probability anew.
 TEST(Sampling, TopPTakesTheLikeliestThatHaveSoMuchTogether) {
   const Floats logits = {std::log(0.15F), std::log(0.5F), std::log(0.05F), std::log(0.3F)};
   const auto seen = [&](double top_p, std::int64_t top_k) {
@@ -192,7 +192,7 @@ TEST(Sampling, TopPTakesTheLikeliestThatHaveSoMuchTogether) {
   EXPECT_EQ(seen(0.6, 0), (std::set<std::int32_t>{1, 3}));
   EXPECT_EQ(seen(0.9, 0), (std::set<std::int32_t>{0, 1, 3}));
   EXPECT_EQ(seen(1, 0), (std::set<std::int32_t>{0, 1, 2, 3}));
-  // Of the two likeliest the first has 0.625.
+  // Among the two likeliest the first has 0.625.
   EXPECT_EQ(seen(0.6, 2), (std::set<std::int32_t>{1}));
   EXPECT_EQ(seen(1e-9, 0), (std::set<std::int32_t>{1}));
   double first = 0;

@@ -9,7 +9,7 @@
 namespace hyperrun::kernels {
 namespace {
 
-// A gate that is divided by itself is 1: nothing that rounding leaves is a gradient.
+// A gate that is divided by itself is 1: rounding must leave no gradient.
 TEST(RouteBackward, OfOneNormalizedChoiceIsZero) {
   for (const bool sigmoid : {false, true}) {
     const Routing how{.tokens = 1000, .experts = 4, .choices = 1, .sigmoid = sigmoid};

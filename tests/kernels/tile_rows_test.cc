@@ -1,4 +1,4 @@
-// Tiles of rows of experts against a list of the rows, each with its source and its group.
+// Tiles of rows of experts, against a list of the rows with each one's source and group.
 #include "runtime/device/kernels/tile_rows.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Case {
 
   GroupRows rows(std::int64_t tile) const { return {counts.data(), groups, sources, {tile, tiles}}; }
 
-  // As they have come, of one source those of its tile.
+  // The rows of the tile from one source, in their order of arrival.
   std::vector<Row> of_tile(std::int64_t tile) const {
     std::vector<Row> list;
     std::int64_t place = 0;
@@ -88,7 +88,7 @@ TEST(TileRows, AreTheSharesOfTheSources) {
     }
 }
 
-// A device sends as much to each in every tile, but for one row.
+// A device sends equally much to each other one in every tile, but for one row.
 TEST(TileRows, MakeNoDestinationHot) {
   for (const Case& c : cases()) {
     const auto peers = static_cast<std::size_t>(c.sources);

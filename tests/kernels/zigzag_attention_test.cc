@@ -51,8 +51,8 @@ Tensors whole(const AttentionShape& s) {
   return t;
 }
 
-// Of [batch, seq, width] the rows of chunk r and of chunk 2n - 1 - r of 2n, for each batch entry; without a
-// mask the r-th rows of n.
+// Returns rows of [batch, seq, width] for each batch entry: those of chunks r and 2n - 1 - r of 2n; without a
+// mask the r-th of n.
 Floats part(const AttentionShape& s, const Floats& x, std::int64_t n, std::int64_t r) {
   const std::int64_t chunk = s.seq / (s.causal ? 2 * n : n), width = std::ssize(x) / (s.batch * s.seq);
   const std::vector<std::int64_t> chunks =
@@ -66,7 +66,7 @@ Floats part(const AttentionShape& s, const Floats& x, std::int64_t n, std::int64
   return rows;
 }
 
-// What each member finds, gradients of its keys and values summed over all members.
+// The results of each member, with gradients of its keys and values summed over all members.
 std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int64_t n) {
   AttentionShape local = s;
   local.seq = s.seq / n;
@@ -124,7 +124,7 @@ void expect_whole(const AttentionShape& s, std::int64_t n) {
   }
 }
 
-// Chunks of one position, of odd sizes, of more than a block of rows and a panel of keys.
+// Sizes with chunks of one position, of odd sizes, and of more than a block of rows and a panel of keys.
 TEST_P(ZigzagAttention, ARingGivesTheWhole) {
   for (const std::int64_t n : {2, 3, 4}) {
     expect_whole({.batch = 2, .seq = 2 * n, .heads = 2, .kv_heads = 1, .head_dim = 8}, n);

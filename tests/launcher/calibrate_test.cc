@@ -43,7 +43,7 @@ TEST(Calibrate, WritesAProfileThatSimulatesAJob) {
     EXPECT_EQ(figure.evidence, Evidence::kMeasured);
     EXPECT_THAT(figure.source, AllOf(HasSubstr("medians of "), HasSubstr("; 2 devices at once on ")));
   }
-  // A core does more than a millionth of a TFLOP/s, and less than a hundred of them.
+  // The rate of a core is between a millionth of a TFLOP/s and a hundred of them.
   EXPECT_GT(m.cube.f32.value, 1e6);
   EXPECT_LT(m.cube.f32.value, 1e14);
 

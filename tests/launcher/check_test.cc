@@ -1,4 +1,4 @@
-// hyperrun check --memory: what fills HBM over a step, as a user asks for it.
+// hyperrun check --memory: the chart and the table of HBM over a step, as a user asks for them.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -22,10 +22,8 @@ using ::testing::Not;
 class CheckMemory : public ::testing::Test {
  protected:
   Finished check(const std::vector<Edit>& edits,
-                 std::vector<std::string> options = {"--memory", "memory.svg"}) const {
-    std::vector<std::string> words{"check", workspace_.job(edited(kJob, edits))};
-    words.insert(words.end(), options.begin(), options.end());
-    return workspace_.run(hyperrun(words));
+                 const std::vector<std::string>& options = {"--memory", "memory.svg"}) const {
+    return workspace_.run_on_job("check", edited(kJob, edits), options);
   }
   std::string picture() const {
     std::ifstream file(workspace_ / "memory.svg");
@@ -51,7 +49,7 @@ TEST_F(CheckMemory, PrintsATableAndDraws) {
   EXPECT_THAT(svg, HasSubstr("peak " + together[1].str() + " at "));
 }
 
-// What goes between layouts is told of rows that are in one piece.
+// Redistributions are listed for rows in one piece.
 TEST_F(CheckMemory, TakesAJobInTiles) {
   const std::string tp = R"(mesh { name: "tp" size: 2 } presets: "tp" tiles: 2)";
   const Finished f = check({{R"(mesh { name: "dp" size: 2 } presets: "dp")", tp}}, {"--traffic"});
@@ -123,7 +121,7 @@ TEST_F(CheckMemory, NamesTheStageOfEachTableAndTheRunsPeak) {
               ContainsRegex("all +" + peak[1].str() + " +" + peak[1].str()));
 }
 
-// What is shipped can be used: trained, but for jobs whose devices have room for a generation alone.
+// The shipped examples can be used: trained, but for jobs whose devices only have room for a generation.
 TEST(Check, AcceptsEveryExample) {
   namespace fs = std::filesystem;
   const Workspace workspace;
@@ -135,8 +133,8 @@ TEST(Check, AcceptsEveryExample) {
                             ? hyperrun({"sim", file.path().string(), "--generate"})
                             : hyperrun({"check", file.path().string()});
     const Finished f = workspace.run(use, Seconds(60));
-    // One goes on from the run of another, one learns from what tools/omni_data fetches: made by who follows
-    // them.
+    // One continues the run of another, one learns from data that tools/omni_data fetches; their users make
+    // both.
     const std::map<std::string, std::string> made{{"reinforcement", "runs/sums"},
                                                   {"omni", "data/omni/manifest.jsonl"}};
     const std::string stem = file.path().stem();
@@ -161,7 +159,7 @@ TEST_F(CheckMemory, SaysBeforeTheWorkWhatItCannotWrite) {
   EXPECT_THAT(check({}, {"--memory", ""}).err, HasSubstr("error[usage]"));
 }
 
-// A file is what its name says.
+// A picture's format follows from its name.
 TEST_F(CheckMemory, DrawsOnlyIntoAnSvg) {
   for (const std::string file : {"memory.png", "memory", "memory.svg.txt"}) {
     const Finished f = check({}, {"--memory", file});
@@ -173,7 +171,7 @@ TEST_F(CheckMemory, DrawsOnlyIntoAnSvg) {
   }
 }
 
-// As on a terminal, which script makes.
+// Runs on a terminal, which script makes.
 Finished on_terminal(const Workspace& workspace, const std::vector<std::string>& arguments) {
   std::string command;
   for (const std::string& word : hyperrun(arguments)) command += "'" + word + "' ";
@@ -194,7 +192,7 @@ TEST(OnATerminal, ThoseWhoWaitAreToldThatAJobIsCompiled) {
   EXPECT_THAT(plan.out, ContainsRegex("K[0-9]+ leaders tried, [0-9]+ of up to [0-9]+ simulated"));
 }
 
-// Each number that stands before these words, in the order in which they were told.
+// Each number before these words, in the order of the output.
 std::vector<int> told(const std::string& text, const std::string& words) {
   std::vector<int> numbers;
   const std::regex counted("K([0-9]+) " + words);
@@ -203,7 +201,7 @@ std::vector<int> told(const std::string& text, const std::string& words) {
   return numbers;
 }
 
-// Threads that are done at once tell in any order.
+// Threads that finish at once report in any order.
 TEST(OnATerminal, NoCounterRunsBackwards) {
   const Workspace workspace;
   if (workspace.run({"script", "--version"}).status != 0) GTEST_SKIP() << "there is no script";
@@ -216,7 +214,7 @@ TEST(OnATerminal, NoCounterRunsBackwards) {
   }
 }
 
-// All but what the corpus would say.
+// All checks but those that need the corpus.
 TEST(Check, OfAJobWhoseCorpusIsMissingTellsTheRest) {
   const Workspace workspace;
   std::filesystem::remove(workspace / "corpus.txt");

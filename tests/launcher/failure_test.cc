@@ -1,4 +1,4 @@
-// What goes wrong while a run is under way: it ends soon, says what happened, and nothing is left.
+// Failures while a run is under way: it ends soon, says what happened, and leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,9 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr Seconds kHeartbeat(0.5);
-constexpr Seconds kEnd(5);  // from the event, beyond the heartbeat
+constexpr Seconds kEnd(5);  // limit from the event, beyond the heartbeat
 
-// How the devices were started.
+// The starter of the devices.
 enum class By { kHyperrun, kMpirun };
 
 class Failure : public ::testing::TestWithParam<By> {
@@ -40,11 +40,11 @@ class Failure : public ::testing::TestWithParam<By> {
 
   virtual std::vector<Edit> further_edits() const { return {}; }
 
-  // After the event: the run ends in time with this status, and leaves nothing but its results.
+  // Expects that the run ends in time after the event with this status, and leaves only its results.
   Finished expect_end(int status) { return expect_end(std::vector<int>{status}); }
 
-  // A device was killed, by us or by the controller. mpirun's own status is that of the first of its ranks
-  // that ended: the killed one or one that was told to end.
+  // Expects the end after a device was killed, by us or by the controller. mpirun's own status is that of the
+  // first rank that ended: the killed one or one that was told to end.
   Finished expect_end_by_device(int status) {
     return GetParam() == By::kHyperrun ? expect_end(status)
                                        : expect_end(std::vector<int>{status, 128 + SIGKILL});
@@ -68,8 +68,8 @@ class Failure : public ::testing::TestWithParam<By> {
     EXPECT_EQ(manifest.at("exit_status"), status);
   }
 
-  // By a signal to the starter. mpirun has a status of its own for that, stops its ranks with SIGTERM, and
-  // may no longer pass on what they say.
+  // Ends the run by a signal to the starter. mpirun has a status of its own for that, stops its ranks with
+  // SIGTERM, and may no longer pass on their output.
   void expect_interrupted(int signal) {
     const bool by_us = GetParam() == By::kHyperrun;
     const Finished f = expect_end(by_us ? 128 + signal : 1);
@@ -118,7 +118,7 @@ TEST_P(Failure, KilledDeviceGoesOnFromItsCheckpoint) {
   EXPECT_THAT(f.err, HasSubstr("start the job again with --resume " + (workspace_ / "out").string() + "\n"));
 }
 
-// With tensors in the pool, which lies in all devices' shared memory, or in files on flash.
+// The job has tensors in the pool, in all devices' shared memory, or in files on flash.
 class FailureBeyondHbm : public Failure {
   std::vector<Edit> further_edits() const override {
     const std::string tier = GetParam() == By::kHyperrun ? "pool" : "flash";
@@ -164,7 +164,7 @@ TEST_P(Failure, Terminated) {
 TEST_P(Failure, KilledStarter) {
   run_->signal(SIGKILL);
   expect_end(128 + SIGKILL);
-  // The controller of a foreign mpirun survives it, without anybody to talk to.
+  // The controller of a foreign mpirun survives it, with no devices left.
   if (GetParam() == By::kMpirun) expect_manifest("failed", 8);
 }
 
@@ -187,7 +187,7 @@ TEST_P(ForeignFailure, KilledController) {
 
 INSTANTIATE_TEST_SUITE_P(By, ForeignFailure, ::testing::Values(By::kMpirun), name_of);
 
-// From the first moment that mpirun or a rank is there, on what has begun to start.
+// Kills from the first moment that mpirun or a rank exists, during the start.
 class StartingUp : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -227,8 +227,8 @@ TEST_F(StartingUp, KilledWithTheLastRank) {
   expect_nothing_left_of_the_killed();
 }
 
-// Whether it had joined, and whether it was seen before, is luck; that it alone is blamed is not. Where it is
-// known to be lost, it is no blame to the other that it had not joined yet.
+// It is chance whether the rank had joined and was seen before; it alone must be blamed. If it is known to be
+// lost, the other's not having joined yet is no blame.
 TEST_F(StartingUp, ARankThatIsKilledIsNamed) {
   kill(wait_for_device(1), SIGKILL);
   const auto event = std::chrono::steady_clock::now();
@@ -244,7 +244,7 @@ TEST_F(StartingUp, ARankThatIsKilledIsNamed) {
   EXPECT_TRUE(workspace_.nothing_left());
 }
 
-// Nothing can be gone on from: what is told is how to have it the next time.
+// There is no checkpoint to continue from: the error says how to have one next time.
 TEST(WithoutACheckpoint, AKilledDeviceSaysWhatToSet) {
   for (const auto& [every, said] :
        {std::pair<std::string, std::string>{

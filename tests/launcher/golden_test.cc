@@ -1,5 +1,5 @@
-// What `sim --json` says of every example that needs no data of its own, and `plan --json` of six jobs, as it
-// was before: golden/*.json. Of the devices the digest is compared, since there are up to 512.
+// The output of `sim --json` for every example that needs no data of its own, and of `plan --json` for six
+// jobs, against golden/*.json. Devices are compared by their digest, since there are up to 512.
 #include "tests/support/golden.h"
 
 #include <gtest/gtest.h>

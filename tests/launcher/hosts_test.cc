@@ -1,5 +1,5 @@
 // Runs across hosts, which are network namespaces here (deploy/netns.sh): the same results as on one host,
-// and the same ends of what fails. Skipped, with the reason, where namespaces cannot be made.
+// and the same ends of failures. They are skipped, with the reason, where namespaces cannot be made.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string stages() {
                        {"training {", "training { micro_batches: 4 "}});
 }
 
-// Of prefetches and stores of all devices, what another host's share of the pool took part in.
+// Bytes of prefetches and stores, over all devices, to or from another host's part of the pool.
 Bytes moved_elsewhere(const RunReport& report) {
   Bytes sum{};
   for (const DeviceReport& d : report.devices)
@@ -97,7 +97,7 @@ class Hosts : public ::testing::Test {
 
   static fs::path at(std::string_view name) { return *workspace_ / name; }
 
-  // From hr-host0.
+  // Runs the command on hr-host0.
   static Command on_hosts(const Command& command) {
     Command all{kNetns, "run"};
     all.insert(all.end(), command.begin(), command.end());
@@ -115,7 +115,7 @@ class Hosts : public ::testing::Test {
     return read_report(at(run_directory) / "report.json");
   }
 
-  // The job with a pool that has no byte to spare; `name` is the run on one host that says how large that is.
+  // The job with a pool without a byte to spare; `name` is the run on one host that tells its size.
   static std::string tight(const std::string& text, const std::string& name) {
     const std::string roomy = workspace_->job(text, name + ".textproto");
     EXPECT_THAT(workspace_->run(hyperrun({roomy, "--run-dir", name})), Succeeded());
@@ -177,7 +177,7 @@ TEST_F(Hosts, NamedByArgumentsOfMpirunResumeACheckpointOfOneHost) {
   EXPECT_THAT(losses(at("resumed")), RelativelyNear(std::vector<double>(all.begin() + 3, all.end()), 1e-4));
 }
 
-// With stages that need different amounts of the pool, a host's share is too small, and the other has room.
+// With stages that need different amounts of the pool, one host's share is too small, and the other has room.
 TEST_F(Hosts, WhatLiesInTheOthersShareOfThePoolIsTheSameBits) {
   const std::string job = workspace_->job(tight(stages(), "stages-roomy"), "stages.textproto");
   ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "stages-one"})), Succeeded());
@@ -234,7 +234,7 @@ TEST_F(Hosts, AHostThatCannotBeReachedIsNamed) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("error[mpi]"), HasSubstr("hr-host7")));
 }
 
-// ---- failures
+// ---- Failures
 
 enum class By { kHyperrun, kMpirun };
 void PrintTo(By by, std::ostream* stream) { *stream << (by == By::kHyperrun ? "hyperrun" : "mpirun"); }
@@ -263,16 +263,17 @@ class FailureAcrossHosts : public Hosts, public ::testing::WithParamInterface<By
 
   virtual std::string text() const { return kJob; }
 
-  // The remote device gets the signal: the run ends in time, by its own status or that of the killed rank.
+  // Signals the remote device and expects that the run ends in time, by its own status or that of the killed
+  // rank.
   void expect_end(int signal, int status, const std::vector<std::string>& said) {
     kill(workspace_->device(1), signal);
     const auto event = std::chrono::steady_clock::now();
     const Finished f = run_->wait(Seconds(30));
     const Seconds time = std::chrono::steady_clock::now() - event;
-    EXPECT_LT(time.count(), 5.5 * kSlowdown) << f;  // 5 s and the heartbeat
+    EXPECT_LT(time.count(), 5.5 * kSlowdown) << f;  // limit of 5 s and the heartbeat
     if (GetParam() == By::kHyperrun)
       EXPECT_EQ(f.status, status) << f;
-    else  // mpirun's is that of the first rank that ended: the killed one or one that was told to end
+    else  // mpirun's status is that of the first rank that ended: the killed one or one that was told to end
       EXPECT_THAT(f.status, AnyOf(status, 128 + SIGKILL)) << f;
     for (const std::string& fragment : said) EXPECT_THAT(f.err, HasSubstr(fragment));
     EXPECT_EQ(nlohmann::json::parse(content(at("failed") / "manifest.json")).at("exit_status"), status);
@@ -290,7 +291,7 @@ TEST_P(FailureAcrossHosts, StoppedDevice) {
              {"device 1 (host hr-host1, pid ", "error[device-hung]: hung: no heartbeat for 0.5 s"});
 }
 
-// What is lost lends the other bytes of the pool.
+// The lost device lends the other bytes of the pool.
 class FailureOfALender : public FailureAcrossHosts {
   std::string text() const override { return tight(stages(), "lender-roomy"); }
 };

@@ -1,5 +1,5 @@
-// A model of llama2.c becomes a checkpoint that a job goes on from; what is no such model leaves nothing
-// behind.
+// A model of llama2.c becomes a checkpoint that a job continues from; a file that is no such model leaves
+// nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::string model_file() {
   return model.file(0);
 }
 
-// The job with the block that the command prints for its model, with something to generate.
+// The job with the block that the command prints for its model, and with a generation.
 std::string job_with(const std::string& printed) {
   const std::size_t begin = printed.find("model {"), end = printed.find('}', begin);
   return "supernode { devices: 2 hbm: \"16 MiB\" }\n" + printed.substr(begin, end + 1 - begin) + R"(
@@ -56,14 +56,14 @@ TEST(Import, AJobGoesOnFromIt) {
   ASSERT_THAT(run, Succeeded()) << run;
   EXPECT_EQ(losses(workspace / "out").size(), 2U);
   EXPECT_THAT(content(workspace / "out/generated.txt"), ::testing::StartsWith("The harbour"));
-  // What it saves has the same tokenizer.
+  // The checkpoint that it saves has the same tokenizer.
   EXPECT_EQ(content(workspace / "out/checkpoints/step-000002/tokenizer.json"),
             content(workspace / "a/model/tokenizer.json"));
   EXPECT_EQ(content(workspace / "out/checkpoints/step-000002/config.json"),
             content(workspace / "a/model/config.json"));
 }
 
-// As where a token was added, but no row of the embedding.
+// A tokenizer with an added token, but without a row of the embedding for it.
 TEST(Import, ATokenizerWithMoreTokensThanTheModelGeneratesNothing) {
   const Workspace workspace;
   put(workspace / "model.bin", model_file());

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Which corner of a picture is bright, and how high a tone is.
+// The labels: the bright corner of a picture, and the pitch of a tone.
 const std::string kJob = R"(
 supernode { devices: 5 hbm: "16 MiB" }
 model { layers: 2 hidden: 32 heads: 2 vocab: 257 sequence: 48 }
@@ -125,8 +125,8 @@ TEST_F(Omni, WhoIsReadyWhenAndWhoIsWhereChangesNoNumber) {
   EXPECT_EQ(lines("together-in-order", "step"), lines("apart", "step"));
 }
 
-// Encoders on one host, the text's stages on another (network namespaces: deploy/netns.sh): what is fetched
-// crosses between them.
+// Encoders on one host, the text's stages on another (network namespaces: deploy/netns.sh): fetches cross
+// between them.
 TEST_F(Omni, OnTwoHostsNumbersAreThoseOfOne) {
   const std::string netns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
   const Finished up = workspace_->run({netns, "up", "2"});

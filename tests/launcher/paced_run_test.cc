@@ -1,4 +1,4 @@
-// The paced clock from end to end: what is measured is what is simulated, of the job and to its scale.
+// The paced clock from end to end: measured times are the simulated ones, for the job and to its scale.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ PacedUse measured(const Workspace& workspace) {
   return *report.paced;
 }
 
-// Never shorter than simulated; how much longer is for a quiet machine to say (bench/paced).
+// A step is never shorter than simulated; bench/paced measures on a quiet machine how much longer it is.
 TEST(PacedRun, LastsNoShorterThanSimulated) {
   const Workspace workspace;
   const Finished f = workspace.run(hyperrun({workspace.job(paced(""))}));
@@ -53,7 +53,7 @@ TEST(PacedRun, ToTheScaleOfALargerJob) {
   EXPECT_LT(report.devices[0].tiers[0].executed_peak * 2, use.original_peak);
 }
 
-// Prompts in chunks and tokens one by one, to the scale of a larger model.
+// A generation with prompts in chunks and tokens one by one, to the scale of a larger model.
 TEST(PacedGeneration, PassesLastNoShorterThanSimulated) {
   const Workspace workspace;
   const std::string job = edited(paced("shrink { width: 2 sequence: 2 } "),

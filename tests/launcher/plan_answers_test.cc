@@ -1,5 +1,5 @@
-// hyperrun plan, as a user calls it: answers one after the other, interrupted or not, and how far they can be
-// trusted.
+// hyperrun plan, as a user calls it: its answers one after the other, interrupted or not, and their
+// reliability.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -22,15 +22,13 @@ std::string four() { return edited(kJob, {{"devices: 2", "devices: 4"}, {"size: 
 class PlanAnswers : public ::testing::Test {
  protected:
   Finished plan(const std::string& job, const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words{"plan", workspace_.job(job)};
-    words.insert(words.end(), options.begin(), options.end());
-    return workspace_.run(hyperrun(words), Seconds(200));
+    return workspace_.run_on_job("plan", job, options, Seconds(200));
   }
 
   Workspace workspace_;
 };
 
-// The ranking is there at once, and stays when the rest is interrupted; what is written is a whole job.
+// The ranking is printed at once, and stays if the rest is interrupted; the written file is a whole job.
 TEST_F(PlanAnswers, InterruptedItHasToldWhatItKnew) {
   const std::string out = (workspace_ / "best.textproto").string();
   const auto process =
@@ -60,7 +58,7 @@ TEST_F(PlanAnswers, InterruptedItHasWhatItKnewForPrograms) {
   EXPECT_FALSE(json.contains("what_ifs"));
 }
 
-// Of more leaders than can be simulated before somebody who waits for the first asks for no more.
+// More leaders are asked for than can be simulated before a user would interrupt.
 class InterruptedSearch : public PlanAnswers {
  protected:
   Finished interrupted(const std::vector<std::string>& options) const {
@@ -108,7 +106,7 @@ bool catches_interrupts(pid_t pid) {
   return false;
 }
 
-// Of so many devices it takes seconds to bound all strategies.
+// For so many devices the bounds of all strategies take seconds.
 TEST_F(PlanAnswers, InterruptedBeforeAnythingIsKnownItSaysSo) {
   const std::string job = edited(four(), {{"devices: 4", "devices: 16384"},
                                           {"size: 4", "size: 16384"},
@@ -129,7 +127,7 @@ TEST_F(PlanAnswers, InterruptedBeforeAnythingIsKnownItSaysSo) {
   }
 }
 
-// The ranking does not wait for it.
+// The ranking does not wait for this answer.
 TEST_F(PlanAnswers, TellsTheRankingBeforeTheJobsOwnStrategy) {
   const Finished f = plan(four(), {"--ranges", "0"});
   const std::size_t ranking = f.out.find("no strategy is more than"), own = f.out.find("\nas the job has it");
@@ -156,7 +154,7 @@ TEST_F(PlanAnswers, LetTheJobsOwnStrategyLeadWhereItIsFaster) {
   const auto json = nlohmann::json::parse(planned({"--json"}).out);
   EXPECT_EQ(json["leaders"][0]["step_ns"], json["own"]["step_ns"]);
   EXPECT_LT(json["leaders"][0]["step_ns"], json["leaders"][1]["step_ns"]);
-  const auto strategy = [](const std::string& path) {  // the first line says it
+  const auto strategy = [](const std::string& path) {  // the first line names it
     std::ifstream file(path);
     std::string line;
     std::getline(file, line);

@@ -31,9 +31,7 @@ std::string alone(const std::string& memory, const std::string& model, const std
 class PlanCommand : public ::testing::Test {
  protected:
   Finished plan(const std::string& job, const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words{"plan", workspace_.job(job)};
-    words.insert(words.end(), options.begin(), options.end());
-    return workspace_.run(hyperrun(words), Seconds(200));
+    return workspace_.run_on_job("plan", job, options, Seconds(200));
   }
 
   Workspace workspace_;
@@ -46,7 +44,7 @@ std::vector<std::string> lines(const std::string& text) {
   return list;
 }
 
-// Of a line of CSV whose quotes stand around whole fields.
+// Number of columns of a line of CSV, with quotes around whole fields.
 std::size_t columns(const std::string& line) {
   std::size_t n = 1;
   bool quoted = false;
@@ -72,7 +70,8 @@ TEST_F(PlanCommand, WritesAJobThatCanBeChecked) {
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
 }
 
-// To the byte and the nanosecond, where the job is compiled anew; on devices that are all alike.
+// The plan's figures are those of its job, to the byte and the nanosecond, if the job is compiled anew, on
+// devices that are all alike.
 TEST_F(PlanCommand, WritesAJobThatTakesWhatWasSaid) {
   const std::string beyond = edited(kJob, {{"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}});
   for (const std::string& job : {four(), beyond}) {
@@ -93,7 +92,7 @@ TEST_F(PlanCommand, WritesAJobThatTakesWhatWasSaid) {
   }
 }
 
-// Two stages of one layer each: what is executed to scale can no longer be one layer of two.
+// With two stages of one layer each the executed model to scale can no longer be one layer of two.
 TEST_F(PlanCommand, WritesAScaleThatDividesTheNewStages) {
   const std::string run = "clock: \"paced\" shrink { depth: 2 sequence: 2 }";
   const std::string job = edited(four(), {{"run {", "run { " + run}});
@@ -102,8 +101,8 @@ TEST_F(PlanCommand, WritesAScaleThatDividesTheNewStages) {
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
 }
 
-// As many leaders as may be asked for: it ends when there is nothing left to simulate, which takes a second
-// or two. To look for the next one as often as there might be leaders takes more than two minutes.
+// With the largest number of leaders it ends when there is nothing left to simulate, which takes a second or
+// two. A search for the next one per possible leader would take more than two minutes.
 TEST_F(PlanCommand, SimulatesNoMoreThanThereIs) {
   const std::vector<std::string> words{"plan", workspace_.job(kJob), "--leaders", "1048576", "--json"};
   const Finished f = workspace_.run(hyperrun(words), Seconds(60));
@@ -112,7 +111,7 @@ TEST_F(PlanCommand, SimulatesNoMoreThanThereIs) {
   EXPECT_EQ(json["leaders"].size(), json["forecast"].get<std::size_t>());
 }
 
-// Also where there is none: who reads it asks each strategy for its axes.
+// A strategy without an axis has the field too: readers ask each strategy for its axes.
 TEST_F(PlanCommand, HasAMeshOfEachStrategy) {
   const std::string small = "layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32";
   const Finished f = plan(alone("hbm: \"16 MiB\"", small), {"--leaders", "1", "--json"});
@@ -175,8 +174,8 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_THAT(before.err, HasSubstr("--prove 4: error[usage]")) << "before anything is searched";
 }
 
-// 65,536 times through a layer are simulated, 8,192 where transfers are planned: the batch that has so many
-// is told, and what has transfers is planned with it.
+// 65,536 passes through a layer are simulated, 8,192 if transfers are planned. The error names the batch with
+// so many, and a job with transfers is planned with it.
 TEST_F(PlanCommand, RefusesWhatIsTooLargeToBeSimulated) {
   const std::vector<std::string> small{"--only", "samples=1", "--leaders", "1"};
   const Finished large = plan(edited(kJob, {{"batch: 8", "batch: 131072"}}), small);
@@ -199,7 +198,7 @@ TEST_F(PlanCommand, RefusesWhatIsTooLargeToBeSimulated) {
   EXPECT_THAT(moved("4096"), Succeeded());
 }
 
-// What is told does, and does not depend on what there is.
+// The remedy works, and does not depend on the present setting.
 TEST_F(PlanCommand, TheHbmThatWouldDoCanBeTyped) {
   const Finished full = plan(edited(kJob, {{"16 MiB", "64 KiB"}}));
   const std::string start = "legal: \"";
@@ -257,7 +256,8 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   EXPECT_THAT(moved.err, HasSubstr("legal: memory=none"));
 }
 
-// What would fit with transfers alone does not fit where none are wanted: that is no contradiction.
+// A job that would fit only with transfers does not fit without them: that is no contradiction of the
+// constraint.
 TEST_F(PlanCommand, WithoutTransfersThePoolHoldsNothing) {
   const std::string beyond = edited(kJob, {{"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}});
   ASSERT_THAT(plan(beyond, {"--leaders", "1"}), Succeeded());
@@ -267,7 +267,7 @@ TEST_F(PlanCommand, WithoutTransfersThePoolHoldsNothing) {
                            HasSubstr("with --only memory=none"), Not(HasSubstr("pool"))));
 }
 
-// Tensors would move, if there were room for them: that there is none is no contradiction.
+// Tensors would move if there were room for them: its absence is no contradiction.
 TEST_F(PlanCommand, APoolThatIsMuchTooSmallIsNamedAsWhatIsMissing) {
   const std::string job = alone(R"(hbm: "2701809 B" pool: "900000 B")",
                                 "layers: 4 hidden: 64 heads: 8 kv_heads: 4 vocab: 512 sequence: 256");
@@ -277,7 +277,7 @@ TEST_F(PlanCommand, APoolThatIsMuchTooSmallIsNamedAsWhatIsMissing) {
                            HasSubstr("raise supernode.pool to")));
 }
 
-// Where all fit without it nobody needs it, but who asks gets it.
+// If all strategies fit without transfers none needs them, but a user who asks gets them.
 TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
   const Finished f = plan(kJob, {"--only", "recompute=none to selective", "--leaders", "2", "--json"});
   ASSERT_THAT(f, Succeeded()) << f;
@@ -289,8 +289,8 @@ TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
 
 double first_step(const nlohmann::json& json) { return json["leaders"][0]["step_ns"].get<double>(); }
 
-// One leader is not the best of what other spaces find, nor of what the front does: that leads then, and is
-// what is written. Planned again, it is the job's own.
+// One leader is not the best of the results of other spaces and of the front: the best leads then, and is
+// written. Planned again, it is the job's own.
 TEST_F(PlanCommand, WhatIsFoundFasterLeads) {
   const std::string quickstart = HYPERRUN_SOURCE_DIR "/examples/quickstart.textproto";
   const auto planned = [&](const std::string& job, std::vector<std::string> options) {
@@ -322,14 +322,14 @@ TEST_F(PlanCommand, SpacesThatMoveNothingSaySo) {
   EXPECT_THAT(f.err, HasSubstr("in the space \"megatron\" tensors stay in HBM"));
 }
 
-// One device has a layout, but not what is asked for.
+// One device has a layout, but not the requested one.
 TEST_F(PlanCommand, TheFrontBlamesConstraintsForWhatDivides) {
   const Finished f = plan(kJob, {"--only", "dp=2", "--leaders", "1", "--pareto-devices", "1"});
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(f.out, HasSubstr("\n  1 device: no strategy is as it should be\n"));
 }
 
-// What some layers recompute more moves nothing: a pool is no remedy.
+// Additional recomputation in some layers moves nothing: a pool is no remedy.
 TEST_F(PlanCommand, APoolIsNoRemedyForWhatMovesNothing) {
   const std::string job = alone(R"(hbm: "10380928 B" pool: "4280289 B")",
                                 "layers: 8 hidden: 64 heads: 8 kv_heads: 8 vocab: 4096 sequence: 32",
@@ -339,7 +339,7 @@ TEST_F(PlanCommand, APoolIsNoRemedyForWhatMovesNothing) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("raise supernode.hbm"), Not(HasSubstr("raise supernode.pool"))));
 }
 
-// What our search finds and another space has as well is that space's, too: no gain is told of it.
+// A strategy of our search that another space has as well belongs to that space, too: no gain is reported.
 TEST_F(PlanCommand, ComparesWithWhatIsFoundOfEither) {
   const std::string job = R"(supernode { devices: 8 profile: "matrix384" }
                              model { layers: 16 hidden: 2048 heads: 16 kv_heads: 4 ffn: 8192 vocab: 32000
@@ -364,7 +364,7 @@ TEST_F(PlanCommand, ComparesWithWhatOtherSpacesCannotExpress) {
   EXPECT_THAT(csv.back(), AllOf(HasSubstr("deepspeed,"), HasSubstr("\"cannot express it\""))) << c;
 }
 
-// What is executed to scale can be planned: the job needs no parallelism for that.
+// A job that is executed to scale can be planned: it needs no parallelism for that.
 TEST_F(PlanCommand, PlansWhatIsShrunk) {
   const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
   const std::string scaled = R"(directory: "out" clock: "paced" shrink { sequence: 2 })";
@@ -373,7 +373,7 @@ TEST_F(PlanCommand, PlansWhatIsShrunk) {
   EXPECT_THAT(f, Succeeded()) << f;
 }
 
-// What is not simulated says so.
+// A strategy that is not simulated says so.
 TEST_F(PlanCommand, SaysWhyByTheSimulator) {
   const Finished f = plan(four(), {"--why", "--leaders", "1"});
   ASSERT_THAT(f, Succeeded()) << f;
@@ -381,7 +381,7 @@ TEST_F(PlanCommand, SaysWhyByTheSimulator) {
                            Not(ContainsRegex("\n  [^ ]+ +forecast "))));
 }
 
-// The same alternatives are simulated, whatever they are told in.
+// The same alternatives are simulated for every format of the output.
 TEST_F(PlanCommand, SaysWhyInJsonAndCsvAsWell) {
   const Finished text = plan(four(), {"--why", "--leaders", "1"});
   const Finished j = plan(four(), {"--why", "--leaders", "1", "--json"});
@@ -401,8 +401,8 @@ TEST_F(PlanCommand, SaysWhyInJsonAndCsvAsWell) {
   EXPECT_GT(simulated, 3U) << "more than one leader";
 }
 
-// What promises most by its bound may be refused: what fits is told then, and what was refused is not counted
-// as simulated.
+// The strategy with the best bound may be refused: then the ones that fit are reported, and refused ones do
+// not count as simulated.
 TEST_F(PlanCommand, SaysWhyOfWhatFits) {
   const std::string job = edited(four(), {{"16 MiB", "4700 KiB"},
                                           {"hidden: 64", "hidden: 128"},
@@ -412,7 +412,7 @@ TEST_F(PlanCommand, SaysWhyOfWhatFits) {
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(f.out, Not(HasSubstr(" at least ")));
   EXPECT_THAT(f.out, ContainsRegex("zero_bubble +[0-9.]+ [mu]s, \\+"));
-  std::int64_t told = 0;  // in the ranking, with a step
+  std::int64_t told = 0;  // strategies in the ranking with a step
   for (const std::string& line : lines(f.out.substr(0, f.out.find("\nno strategy is more"))))
     told += line.find(" micro-batch") != std::string::npos && line.find("refused") == std::string::npos;
   EXPECT_GE(told, 8);
@@ -437,7 +437,7 @@ TEST_F(PlanCommand, WritesOverNothingButPlans) {
   EXPECT_THAT(picture.err, HasSubstr("--svg job.svg: error[usage]: is the job that is planned"));
 }
 
-// What is no file must not be replaced by one; a link leads to the file.
+// A file must not replace something else; a link leads to the file.
 TEST_F(PlanCommand, WritesFilesAlone) {
   namespace fs = std::filesystem;
   ASSERT_EQ(::mkfifo((workspace_ / "pipe").c_str(), 0600), 0);
@@ -463,7 +463,7 @@ TEST_F(PlanCommand, WritesFilesAlone) {
   EXPECT_EQ(plan(kJob, {"--out", std::string(300, 'a')}).status, 7) << "a name that is too long";
 }
 
-// Its heading stands there once, also where what is planned had one.
+// The heading is there once, even if the planned job had one.
 TEST_F(PlanCommand, WritesOneHeading) {
   ASSERT_THAT(plan(kJob, {"--leaders", "1", "--out", "best.textproto"}), Succeeded());
   const std::string once = read_whole_file(workspace_ / "best.textproto");
@@ -473,7 +473,7 @@ TEST_F(PlanCommand, WritesOneHeading) {
   EXPECT_EQ(read_whole_file(workspace_ / "best.textproto"), once);
 }
 
-// Each with its place, what would do and how to go on.
+// Each refusal has its place, the alternatives and the next step.
 TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
   struct Case {
     std::vector<std::string> options;
@@ -547,7 +547,7 @@ TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
   EXPECT_THAT(nowhere.err, HasSubstr("--out nowhere/best.textproto: error[unwritable]"));
 }
 
-// What has no layout without constraints either is not refused for these.
+// A job without a layout for any constraints is not refused because of these.
 TEST_F(PlanCommand, ConstraintsAreNotBlamedForDevicesThatDoNotDivide) {
   const Finished f =
       plan(edited(kJob, {{"devices: 2", "devices: 1000000"}}), {"--only", "memory=none", "--only", "tp=1"});
@@ -555,7 +555,7 @@ TEST_F(PlanCommand, ConstraintsAreNotBlamedForDevicesThatDoNotDivide) {
               AllOf(HasSubstr("error[bad-layout]: 1000000 devices"), HasSubstr("the next that divide")));
 }
 
-// Of a list that stands before the job, the job is no value.
+// A job after a list of values is no value of the list.
 TEST_F(PlanCommand, ListsEndBeforeTheJob) {
   const std::string job = workspace_.job();
   const std::vector<std::vector<std::string>> lists{{"--pareto-devices", "1,2"}, {"--only", "tp=1,2"}};
@@ -568,7 +568,7 @@ TEST_F(PlanCommand, ListsEndBeforeTheJob) {
   }
 }
 
-// The best, and one that takes twice as long: their order is seen on a busy machine as well.
+// The best, and one that takes twice as long: their order shows on a busy machine as well.
 TEST_F(PlanCommand, ProvesByExecution) {
   const Finished f = plan(four(), {"--prove", "2", "--prove-plans", "2", "--json"});
   ASSERT_THAT(f, Succeeded()) << f;

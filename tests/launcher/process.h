@@ -1,4 +1,4 @@
-// A command as a child process, with what it wrote, how it ended and how long that took.
+// A command as a child process, with its output, its end and its duration.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,8 @@ struct Finished {
 };
 std::ostream& operator<<(std::ostream& stream, const Finished& finished);  // all of it, for messages
 
-// Leads a process group of its own. Output goes to files, so that it never blocks and is no terminal.
+// A process that leads a process group of its own. Its output goes to files, so that it never blocks and is
+// no terminal.
 class Process {
  public:
   Process(Command command, const std::filesystem::path& directory, const Environment& environment);
@@ -38,10 +39,10 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t pid() const { return pid_; }
-  void signal(int number) const;        // the process alone
-  void signal_group(int number) const;  // as a terminal does
+  void signal(int number) const;        // signals the process alone
+  void signal_group(int number) const;  // signals its group, as a terminal does
 
-  // What it has written so far.
+  // Its output so far.
   std::string out() const;
   std::string err() const;
 
@@ -59,7 +60,7 @@ class Process {
   bool ended_ = false;
 };
 
-// Whether `condition` came true within `limit`; asked every few milliseconds.
+// True if `condition` became true within `limit`; it is asked every few milliseconds.
 template <class Condition>
 bool eventually(Condition condition, Seconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit * kSlowdown;

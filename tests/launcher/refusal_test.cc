@@ -1,4 +1,4 @@
-// What must be refused, and how: exit status, place, code, remedy; soon, and with nothing written.
+// Refusals: exit status, place, code, remedy; soon, and with nothing written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using Fragments = std::vector<std::string>;
 
-constexpr Seconds kSoon(5);  // without a machine that is busy it takes a tenth of that
+constexpr Seconds kSoon(5);  // on an idle machine it takes a tenth of that
 
 struct Refusal {
   std::string name;
@@ -31,7 +31,7 @@ struct Refusal {
   std::function<void(const Workspace&)> prepare = {};
 };
 
-// The message is on standard error, and nothing else is anywhere.
+// Expects the message on standard error, and nothing elsewhere.
 void expect_refused(const Workspace& workspace, const Finished& f, int status, const Fragments& said) {
   EXPECT_EQ(f.status, status) << f;
   EXPECT_FALSE(f.timed_out);
@@ -56,7 +56,7 @@ TEST_P(RefusedJob, WithPlaceAndRemedy) {
   EXPECT_EQ(f.out, "");
 }
 
-// The same by the controller that rank 0 starts; the other ranks are in MPI_Init and must end as well.
+// The refusal by the controller that rank 0 starts; the other ranks are in MPI_Init and must end as well.
 class RefusedForeignJob : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusedForeignJob, BySingleRankOnly) {
@@ -168,7 +168,7 @@ std::string name_of(const ::testing::TestParamInfo<Refusal>& info) { return info
 
 INSTANTIATE_TEST_SUITE_P(Refusals, RefusedJob, ::testing::ValuesIn(kJobs), name_of);
 
-// One of each moment at which a job is refused: read, compiled, host, text, prompt, run directory.
+// One refusal at each moment of a start: read, compiled, host, text, prompt, run directory.
 std::vector<Refusal> one_of_each() {
   std::vector<Refusal> some;
   for (const Refusal& refusal : kJobs)
@@ -180,7 +180,7 @@ std::vector<Refusal> one_of_each() {
 
 INSTANTIATE_TEST_SUITE_P(Refusals, RefusedForeignJob, ::testing::ValuesIn(one_of_each()), name_of);
 
-// ---- files that are no jobs, and command lines
+// ---- Files that are no jobs, and command lines
 
 struct BadCommand {
   std::string name;
@@ -294,7 +294,7 @@ TEST(RefusedCheck, NamesEveryInputThatIsMissing) {
                  {"job.textproto:5:8: error[", "a.txt", "job.textproto:5:24: error[", "b.json"});
 }
 
-// As somebody does who reads it; what else it may offer is tried in fit_test.cc.
+// Follows the printed remedy; fit_test.cc tries the others.
 TEST(RefusedCheck, TheRemedyWorks) {
   const Workspace workspace;
   const auto check = [&](const std::string& hbm) {
@@ -314,7 +314,7 @@ TEST(RefusedCheck, TheRemedyWorks) {
        "\n    or raise supernode.hbm to"});
 }
 
-// ---- the number of ranks
+// ---- Number of ranks
 
 TEST(RefusedRanks, OtherThanTheDevicesOfTheJob) {
   const Workspace workspace;
@@ -329,7 +329,7 @@ TEST(RefusedRanks, OtherThanTheDevicesOfTheJob) {
   }
 }
 
-// ---- damaged checkpoints
+// ---- Damaged checkpoints
 
 class RefusedCheckpoint : public ::testing::Test {
  protected:
@@ -377,7 +377,7 @@ TEST_F(RefusedCheckpoint, Overwritten) {
         {"ckpt/" + file + ": error[bad-checkpoint]"});
 }
 
-// Every number of a tensor becomes `value`.
+// Sets every number of a tensor to `value`.
 void fill_tensor(const fs::path& file, const char* tensor, float value) {
   std::string bytes = content(file);
   std::uint64_t header = 0;
@@ -403,7 +403,7 @@ TEST_F(RefusedCheckpoint, NotFinite) {
   refused(3e38F, {"prompt 0: error[not-finite]: the logits of its token 1 are not finite"});
 }
 
-// The number of new tokens that nobody has asked for is what fits; what is left out is not told as a prompt.
+// The default number of new tokens is what fits; an omitted number is not reported as a fault of the prompt.
 TEST_F(RefusedCheckpoint, PromptsThatDoNotFit) {
   const Workspace workspace;
   fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
@@ -416,7 +416,7 @@ TEST_F(RefusedCheckpoint, PromptsThatDoNotFit) {
                  {"prompts.txt: error[usage]: there is no prompt in it"});
 }
 
-// No refusal: seven devices are legal, and nobody would see that they are no faster than one.
+// A warning, not a refusal: seven devices are legal, but no faster than one.
 TEST_F(RefusedCheckpoint, IsGeneratedFromByDevicesThatShareNothing) {
   const Workspace workspace;
   fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
@@ -462,7 +462,7 @@ TEST(RefusedGpt2Checkpoint, OfAnotherTableOfPositions) {
                     std::string(count) + ")"});
 }
 
-// A checkpoint of others may have no config.json.
+// Another program's checkpoint may have no config.json.
 TEST_F(RefusedCheckpoint, OfAnotherModelByItsTensors) {
   const auto unnamed = [](const fs::path& ckpt) { fs::remove(ckpt / "config.json"); };
   expect(unnamed,
@@ -507,8 +507,8 @@ TEST(RefusedMachine, WithoutMpirun) {
                  {"error[mpi]: cannot run mpirun: no folder in PATH has it", "fix: install it"});
 }
 
-// From too little to enough: a job is refused or runs, and never starts and dies. At the border is where
-// MPI's own needs show.
+// From too little memory to enough: a job is refused or runs, and never starts and dies. MPI's own needs show
+// at the border.
 TEST(RefusedRoom, WhereSharedMemoryIsSlightlyTooSmall) {
   const std::vector<std::vector<Edit>> kJobs{{},
                                              {{"hbm: \"16 MiB\"", "hbm: \"1800 KiB\" pool: \"64 MiB\""},
@@ -530,13 +530,13 @@ TEST(RefusedRoom, WhereSharedMemoryIsSlightlyTooSmall) {
       (f.status == 0 ? enough : too_small) = kib;
       fs::remove_all(workspace / "out");
     }
-    // But for what MPI has touched already that is seen before anything starts.
+    // All but MPI's own memory is checked before anything starts.
     expect_refused(workspace, workspace.run(with_shared_memory(too_small - 512, hyperrun({job}))), 4,
                    {"job.textproto:2:", "for MPI and its messages"});
   }
 }
 
-// Of each device it would be enough; of all together it is not. Found before a rank starts, to the page.
+// There is enough for each device, but not for all together. That is found before a rank starts, to the page.
 TEST(RefusedRoom, WhereFlashIsTooSmallForAllDevicesTogether) {
   const Workspace workspace;
   const std::string disk = (workspace / "disk").string();
@@ -557,14 +557,14 @@ TEST(RefusedRoom, WhereFlashIsTooSmallForAllDevicesTogether) {
   const std::int64_t kib = std::stoll(takes[1]) / 1024;
   EXPECT_EQ(kib % 4, 0) << "whole pages";
   expect_refused(workspace, run(kib - 4), 4, {"fix: free 4096 bytes (4.00 KiB) there"});
-  // Enough for all, and for what else a run leaves.
+  // Enough for all, and for other remains of a run.
   EXPECT_EQ(run(kib + (4 << 10)).status, 0);
 }
 
 TEST(RefusedOutput, ThatDoesNotArrive) {
   const Workspace workspace;
   const std::string job = workspace.job(kJob);
-  // The run itself is whole, and the report about it is one more command.
+  // The run itself succeeds; only the report command fails.
   for (const std::string& words :
        {std::string("--help"), "check " + job, "sim " + job, job, std::string("report out")}) {
     const Finished f =
@@ -577,7 +577,7 @@ TEST(RefusedOutput, ThatDoesNotArrive) {
   EXPECT_EQ(nlohmann::json::parse(content(workspace / "out/manifest.json")).at("state"), "finished");
 }
 
-// No file of the run takes the place of an output that is closed.
+// No file of the run takes the descriptor of a closed output.
 TEST(RefusedOutput, ThatIsClosed) {
   for (const char* closed : {">&-", "2>&-", "<&- >&- 2>&-"}) {
     const Workspace workspace;

@@ -20,14 +20,14 @@ constexpr const char* kModel = R"(
 model { layers: 1 hidden: 32 heads: 2 vocab: 258 sequence: 16 tied_head: true }
 )";
 
-// Reads lines of which each letter is followed by 1 as often as by 2.
+// The corpus: lines in which each letter is followed by 1 as often as by 2.
 const std::string kText = std::string("supernode { devices: 1 hbm: \"32 MiB\" }") + kModel + R"(
 data { corpus: "coins.txt" }
 training { steps: 150 batch: 8 lr: 1e-2 }
 run { directory: "text" }
 )";
 
-// Learns that 1 is the answer.
+// The job that learns that 1 is the answer.
 const std::string kLearn = std::string("supernode { devices: 4 hbm: \"32 MiB\" }") + kModel + R"(
 data { tasks: "coins.jsonl" }
 training { steps: 25 batch: 32 lr: 5e-3 weight_decay: 0 policy { clip: 0.2 kl: 0.01 } }
@@ -88,7 +88,7 @@ TEST_F(Reinforcement, LearnsWhatIsRewarded) {
   const auto steps = lines("out", "reward"), evaluations = lines("out", "held_back_reward");
   ASSERT_EQ(steps.size(), 25U);
   ASSERT_EQ(evaluations.size(), 4U);  // after 0, 10, 20 and 25 steps
-  // Half of the answers are right at first, of some 6 tasks; at last nearly all of those never trained on.
+  // Half of the answers to some 6 tasks are right at first; at the end nearly all to tasks never trained on.
   EXPECT_LT(evaluations.front()["held_back_reward"], 0.95);
   EXPECT_GT(evaluations.back()["held_back_reward"], 0.95);
   EXPECT_LT(steps.front()["reward"], 0.7);
@@ -104,12 +104,11 @@ TEST_F(Reinforcement, LearnsWhatIsRewarded) {
   EXPECT_THAT(generated.out, HasSubstr("k=1"));
   const Finished report = workspace_->run(hyperrun({"report", "out"}));
   ASSERT_THAT(report, Succeeded()) << report;
-  EXPECT_THAT(run.out, HasSubstr(report.out));  // as the run has said at its end
+  EXPECT_THAT(run.out, HasSubstr(report.out));  // as the run printed at its end
   EXPECT_TRUE(workspace_->nothing_left());
 }
 
-// The first losses are of no step: each completion is as likely as when it was drawn, and advantages add up
-// to 0.
+// The first losses are zero: each completion is as likely as when it was drawn, and advantages add up to 0.
 TEST_F(Reinforcement, WithFreshWeightsLearnsFromItsOwnCompletions) {
   ASSERT_THAT(learn({{"directory: \"out\"", "directory: \"fresh\""}, {"steps: 25", "steps: 3"}}),
               Succeeded());
@@ -132,7 +131,7 @@ TEST_F(Reinforcement, ComputesTheSameWhereverItsProgramsAre) {
   EXPECT_EQ(lines("apart", "step"), lines("together", "step"));
 }
 
-// What is saved travels through memory that is nobody's state, also where others' lies above the learner's.
+// Checkpoints travel through memory without state, even if other state lies above the learner's.
 TEST_F(Reinforcement, SavingDisturbsNobody) {
   const std::vector<Edit> together{{"supernode { devices: 4", "supernode { devices: 2"},
                                    {"does: \"score\" first_device: 2", "does: \"score\""},
@@ -169,7 +168,7 @@ TEST_F(Reinforcement, WorksWithoutAReference) {
   EXPECT_THAT(run, Succeeded()) << run;
 }
 
-// 64 completions of two tokens each on 16 slots. In order one program runs at a time.
+// 64 completions of two tokens each on 16 slots. In order, one program runs at a time.
 TEST_F(Reinforcement, IsSimulatedByItsOwnDriver) {
   const auto sim = [&](const std::vector<Edit>& edits, std::vector<std::string> options) {
     std::vector<std::string> words{"sim", workspace_->job(edited(kLearn, edits), "simulated.textproto")};
@@ -234,8 +233,8 @@ TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
   }
 }
 
-// 24 MiB of windows for HBM fit, of which the ranks touch half; what the learner keeps in the pool does not
-// fit beside that.
+// The 24 MiB of windows for HBM fit, of which the ranks touch half; the learner's data in the pool do not fit
+// beside them.
 TEST_F(Reinforcement, IsRefusedWhereThePoolHasNoRoom) {
   if (workspace_->run(with_shared_memory(64, {"true"})).status != 0)
     GTEST_SKIP() << "no namespace can be made here";

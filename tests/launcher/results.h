@@ -1,4 +1,4 @@
-// What the tests read of a run directory.
+// Readers of a run directory.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 namespace hyperrun::testing {
 
-// Of metrics.jsonl, in order.
+// Values of metrics.jsonl, in order.
 inline std::vector<double> losses(const std::filesystem::path& run_directory) {
   std::vector<double> all;
   for (const StepMetrics& m : read_metrics(run_directory / "metrics.jsonl")) all.push_back(m.loss);
@@ -36,7 +36,7 @@ inline std::vector<std::string> files_below(const std::filesystem::path& directo
 
 MATCHER(Succeeded, "ended with status 0") { return arg.status == 0 && !arg.timed_out; }
 
-// The same numbers in another order of addition.
+// Expects equal numbers up to another order of addition.
 MATCHER_P2(RelativelyNear, expected, tolerance, "") {
   if (arg.size() != expected.size()) return false;
   for (std::size_t i = 0; i < arg.size(); ++i)

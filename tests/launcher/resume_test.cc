@@ -1,4 +1,4 @@
-// Runs that go on from a checkpoint end where the uninterrupted run ends.
+// Runs that continue from a checkpoint end like the uninterrupted run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST_F(Resume, FromACheckpointToTheBit) {
             content(at("whole/checkpoints/step-000006/optimizer.safetensors")));
 }
 
-// Those of others have neither; of one's own it is to be told.
+// Another program's checkpoint has neither; for one's own that is reported.
 TEST_F(Resume, SaysWhatACheckpointHasNot) {
   fs::copy(at("whole/checkpoints/step-000003"), at("bare"), fs::copy_options::recursive);
   fs::remove(at("bare/optimizer.safetensors"));
@@ -103,7 +103,7 @@ TEST_F(Resume, OfAFinishedRunOnlyGenerates) {
   EXPECT_EQ(f.out.find("did not use the memory"), std::string::npos) << f.out;
 }
 
-// By the same rules as the run would.
+// The check follows the same rules as the run.
 TEST_F(Resume, IsCheckedWithoutARun) {
   const auto check = [&](const std::string& checkpoint) {
     return workspace_->run(hyperrun({"check", job_, "--resume", checkpoint}));
@@ -119,7 +119,7 @@ TEST_F(Resume, IsCheckedWithoutARun) {
   EXPECT_FALSE(fs::exists(at("never")));
 }
 
-// Weights alone, as others publish them: a fresh training from there.
+// A checkpoint of weights alone, as others publish them, starts a fresh training.
 TEST_F(Resume, FromWeightsWithoutOptimizerStartsAtTheFirstStep) {
   for (const char* name : {"model.safetensors", "config.json", "tokenizer.json"}) {
     fs::create_directories(at("weights"));
@@ -133,7 +133,7 @@ TEST_F(Resume, FromWeightsWithoutOptimizerStartsAtTheFirstStep) {
   EXPECT_EQ(nlohmann::json::parse(saved).at("eos_token_id"), config.at("eos_token_id"));
   const std::vector<double> loss = losses(at("fine-tuned"));
   ASSERT_EQ(loss.size(), 6U);
-  EXPECT_LT(loss.front(), losses(at("whole"))[3]);  // goes on from what the weights know
+  EXPECT_LT(loss.front(), losses(at("whole"))[3]);  // goes on from the trained weights
 }
 
 TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {

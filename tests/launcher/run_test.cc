@@ -1,4 +1,4 @@
-// Good runs, end to end: the ways to start one, and what it says and leaves behind.
+// Successful runs, end to end: the ways to start one, its output and its files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// One run that the tests look at from all sides.
+// One run that several tests examine.
 class GoodRun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -41,7 +41,7 @@ class GoodRun : public ::testing::Test {
 
   static fs::path out() { return *workspace_ / "out"; }
 
-  // Runs the command, whose results go to `directory`, and expects the losses of the first run to the bit.
+  // Runs the command with results in `directory`, and expects the losses of the first run to the bit.
   static Finished expect_same(Command command, const std::string& directory) {
     command.insert(command.end(), {"--run-dir", directory});
     Finished f = workspace_->run(std::move(command));
@@ -186,7 +186,7 @@ TEST_F(GoodRun, TraceHasATrackForEachDeviceAndStream) {
   proto::trace::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(content(out() / "trace.pftrace")));
   std::map<std::uint64_t, std::string> processes;           // track to name
-  std::map<std::string, std::vector<std::string>> streams;  // of a process
+  std::map<std::string, std::vector<std::string>> streams;  // streams of a process
   std::set<std::uint64_t> used;
   for (const auto& packet : trace.packet()) {
     if (packet.has_track_event()) used.insert(packet.track_event().track_uuid());
@@ -204,7 +204,7 @@ TEST_F(GoodRun, TraceHasATrackForEachDeviceAndStream) {
   EXPECT_GT(used.size(), 6U);
 }
 
-// Of the traced steps: from the state up to the planned peak at most, and back to the state.
+// The counter in the traced steps: from the state up to the planned peak at most, and back to the state.
 TEST_F(GoodRun, TraceCountsHbmBetweenStateAndPeak) {
   proto::trace::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(content(out() / "trace.pftrace")));
@@ -227,7 +227,7 @@ TEST_F(GoodRun, TraceCountsHbmBetweenStateAndPeak) {
   }
 }
 
-// The clock of the steps is the one of their ends, so every time is the difference of two of these.
+// The clock of the steps is that of their ends, so every time is the difference of two of these.
 TEST_F(GoodRun, MetricsAgreeWithThemselves) {
   const std::vector<StepMetrics> metrics = read_metrics(out() / "metrics.jsonl");
   ASSERT_EQ(metrics.size(), 6U);
@@ -256,7 +256,7 @@ TEST_F(GoodRun, CheckpointIsReadableByOthers) {
   const fs::path checkpoint = out() / "checkpoints/step-000006";
   EXPECT_TRUE(fs::exists(out() / "checkpoints/step-000004"));
   const SafetensorsReader weights(checkpoint / "model.safetensors");
-  // tokens x hidden, as Hugging Face's Llama has it: rows are what the layer puts out.
+  // tokens x hidden, as in Hugging Face's Llama: rows are the layer's outputs.
   EXPECT_NE(weights.find("model.embed_tokens.weight"), nullptr);
   EXPECT_NO_THROW(weights.get("model.embed_tokens.weight", std::vector<std::int64_t>{320, 64}));
   EXPECT_NO_THROW(weights.get("model.layers.1.self_attn.k_proj.weight", std::vector<std::int64_t>{32, 64}));
@@ -274,8 +274,8 @@ TEST_F(GoodRun, GeneratedTextGoesOnFromThePrompt) {
   EXPECT_THAT(first_.out, HasSubstr(text));
 }
 
-// Afterwards, from the checkpoint: with the job's own settings the same text, on devices of another number
-// too.
+// A generation afterwards, from the checkpoint: with the job's own settings the same text, also on another
+// number of devices.
 TEST_F(GoodRun, GenerateGoesOnAsTheRunDid) {
   const Finished again = workspace_->run(hyperrun({"generate", out().string()}));
   EXPECT_THAT(again, Succeeded());
@@ -291,7 +291,7 @@ TEST_F(GoodRun, GenerateGoesOnAsTheRunDid) {
   EXPECT_EQ("The harbour" + first.at("text").get<std::string>() + "\n", content(out() / "generated.txt"));
 }
 
-// As Llama 3 has several: the text stops before the one that is drawn first.
+// Several ends of text, as Llama 3 has: the text stops before the first one drawn.
 TEST_F(GoodRun, GenerateEndsAtAnyEndOfTheCheckpoint) {
   const fs::path model = *workspace_ / "several_ends";
   fs::copy(out() / "checkpoints/step-000006", model, fs::copy_options::recursive);
@@ -314,12 +314,12 @@ TEST_F(GoodRun, GenerateEndsAtAnyEndOfTheCheckpoint) {
   EXPECT_EQ(ended.at("tokens"), (std::vector<std::int32_t>(tokens.begin(), first + 1)));
   const auto text = ended.at("text").get<std::string>();
   EXPECT_TRUE(whole.at("text").get<std::string>().starts_with(text)) << text;
-  config["eos_token_id"] = {not_drawn};  // the same but for its last token, which is told
+  config["eos_token_id"] = {not_drawn};  // the same but for its last token, which is printed
   std::ofstream(model / "config.json") << config.dump();
   EXPECT_EQ(generate(), whole);
 }
 
-// Planned is then what its passes need, and these execute it.
+// The planned memory is then that of its passes, and they use it.
 TEST(Run, AGenerationMayNeedMoreThanAStep) {
   const Workspace workspace;
   const std::string job =

@@ -15,12 +15,10 @@ using ::testing::HasSubstr;
 
 class Sim : public ::testing::Test {
  protected:
-  Finished sim(std::vector<std::string> options) const {
-    std::vector<std::string> words{"sim", workspace_.job()};
-    words.insert(words.end(), options.begin(), options.end());
-    return workspace_.run(hyperrun(words));
+  Finished sim(const std::vector<std::string>& options) const {
+    return workspace_.run_on_job("sim", kJob, options);
   }
-  // What the table says of a step.
+  // The table's line of a step.
   static std::string step(const Finished& f) {
     const std::size_t at = f.out.find("\nstep ");
     return f.out.substr(at, f.out.find('\n', at + 1) - at);
@@ -189,7 +187,7 @@ TEST(SimParts, TheMeanOfAllDevicesStandsFirst) {
   EXPECT_THAT(told.out, ContainsRegex(expected));
 }
 
-// Where the step goes adds up to the step, as people and as programs read it.
+// The parts of a step add up to it, for people and for programs.
 TEST_F(Sim, TellsProgramsWhereTheStepGoes) {
   const auto simulated = nlohmann::json::parse(sim({"--json"}).out).at("simulated");
   std::int64_t sum = 0;

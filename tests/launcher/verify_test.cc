@@ -40,7 +40,7 @@ TEST(Verify, DrawsLayoutsAndModels) {
   EXPECT_THAT(again.out, HasSubstr(line.substr(0, line.find('\n')))) << "a seed alone repeats its layout";
 }
 
-// What a line says of a job is the job.
+// A printed job line reproduces the job.
 TEST(Verify, ALineCanBeGivenAgain) {
   const Workspace workspace;
   const Finished f = workspace.run(hyperrun({"verify", "--random", "1", "--seed", "2"}));

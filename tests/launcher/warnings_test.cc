@@ -1,5 +1,5 @@
-// Warnings: each command gives them, and the line that they offer mends the job. Besides, the least job that
-// is enough for the commands that only look ahead.
+// Warnings: each command prints them, and the offered line mends the job. Besides, the smallest job that
+// commands without a run accept.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -22,15 +22,14 @@ const std::string kSplit = R"(mesh { name: "dp" size: 2 } presets: "dp")";
 class Warnings : public ::testing::Test {
  protected:
   Finished does(const std::string& command, const std::vector<Edit>& edits,
-                std::vector<std::string> options = {}) const {
-    options.insert(options.begin(), {command, workspace_.job(edited(kJob, edits))});
-    return workspace_.run(hyperrun(options));
+                const std::vector<std::string>& options = {}) const {
+    return workspace_.run_on_job(command, edited(kJob, edits), options);
   }
 
   Workspace workspace_;
 };
 
-// A job whose only warning is mended by the line that it offers; the warning's text.
+// Expects that the offered line mends the job's only warning; returns the warning's text.
 std::string expect_mended(const Workspace& workspace, const std::string& job) {
   const Finished f = workspace.run(hyperrun({"check", workspace.job(job)}));
   EXPECT_THAT(f, Succeeded()) << f;
@@ -63,14 +62,14 @@ TEST_F(Warnings, OfDevicesThatDoTheSameWork) {
   }
 }
 
-// Rules split the batch as a preset does, whatever the axis is called; axes that split it already still do.
+// Rules split the batch as a preset does, for any name of the axis; axes that split it already still do.
 TEST_F(Warnings, AreMendedByRulesWhereNoPresetKnowsTheAxis) {
   const std::string mesh = R"(mesh { name: "dp" size: 2 } mesh { name: "x" size: 2 } presets: "dp")";
   const std::vector<Edit> edits{{kSplit, mesh}, {"devices: 2", "devices: 4"}};
   EXPECT_THAT(expect_mended(workspace_, edited(kJob, edits)), HasSubstr("axes: [\"dp\", \"x\"]"));
 }
 
-// What would be refused is not offered: the nearest batch that can be split so is offered beside it.
+// A refused batch is not offered: the nearest batch that can be split is offered beside it.
 TEST_F(Warnings, OfferABatchThatDividesWhereThisOneDoesNot) {
   const Edit four{"devices: 2", "devices: 4"}, six{"devices: 2", "devices: 6"};
   const Edit zero{kSplit, R"(mesh { name: "dp" size: 4 } presets: ["zero1"])"};
@@ -83,7 +82,7 @@ TEST_F(Warnings, OfferABatchThatDividesWhereThisOneDoesNot) {
               HasSubstr("; in training, replacing batch: batch: 6\n"));
 }
 
-// Two layers are no four stages, so the axis is given the batch.
+// Two layers make no four stages, so the axis splits the batch.
 TEST_F(Warnings, OfferNoPipelineThatTheLayersCannotFill) {
   const Edit pp{kSplit, R"(mesh { name: "pp" size: 4 })"}, four{"devices: 2", "devices: 4"};
   EXPECT_THAT(expect_mended(workspace_, edited(kJob, {pp, four})), HasSubstr("axes: [\"pp\"]"));
@@ -91,7 +90,7 @@ TEST_F(Warnings, OfferNoPipelineThatTheLayersCannotFill) {
   EXPECT_THAT(said, HasSubstr("fix: in parallel: pipeline { axis: \"pp\" }\n"));
 }
 
-// With the preset that gives the devices work of their own.
+// The remedy is the preset that gives the devices work of their own.
 TEST_F(Warnings, AreNoneOfTheMeshThatIsOfferedToAJobWithoutOne) {
   const std::string job = edited(kJob, {{kSplit, ""}});
   const Finished refused = workspace_.run(hyperrun({"check", workspace_.job(job)}));
@@ -107,7 +106,7 @@ TEST_F(Warnings, AreNoneOfAJobThatUsesItsDevices) {
     EXPECT_THAT(does(command, {}).err, Not(HasSubstr("warning"))) << command;
 }
 
-// Huang et al. 2019: (p-1)/(m+p-1) of one micro-batch on two devices is a half, of two a third.
+// Huang et al. 2019: the bubble is (p-1)/(m+p-1): a half for one micro-batch on two devices, a third for two.
 TEST_F(Warnings, OfAPipelineWithFewerMicroBatchesThanDevices) {
   const Edit pipeline{kSplit, R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"};
   const std::string said =
@@ -128,7 +127,7 @@ TEST_F(Warnings, OfAPipelineWhoseBatchIsTooSmall) {
                                     "micro_batches: batch: 2 micro_batches: 2\n")));
 }
 
-// Its micro-batches come in rounds of as many as there are devices.
+// Interleaving needs micro-batches in multiples of the number of devices.
 TEST_F(Warnings, OfAnInterleavedPipelineWhoseBatchHasNoWholeRounds) {
   const std::string said = expect_mended(
       workspace_,
@@ -140,7 +139,7 @@ TEST_F(Warnings, OfAnInterleavedPipelineWhoseBatchHasNoWholeRounds) {
   EXPECT_THAT(said, HasSubstr("replacing batch and micro_batches: batch: 8 micro_batches: 4\n"));
 }
 
-// The place is in the program that learns. Whether the inputs of the job are there is asked later.
+// The place is in the program that learns. The job's inputs are checked later.
 TEST_F(Warnings, OfTheProgramThatLearns) {
   const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";
   const std::string layout = R"(mesh { name: "tp" size: 2 } presets: ["tp"] }
@@ -167,7 +166,7 @@ TEST_F(LeastJob, IsEnoughForThoseWhoLookAhead) {
   EXPECT_THAT(does("sim", least_, {"--generate"}), Succeeded());
 }
 
-// A run asks for all three at once.
+// A run needs all three at once.
 TEST_F(LeastJob, IsNotEnoughToRun) {
   const Finished f = does("run", least_);
   EXPECT_EQ(f.status, 3) << f;
@@ -185,7 +184,7 @@ TEST_F(LeastJob, IsSimulatedLikeTheWholeJob) {
   EXPECT_THAT(does("sim", least_).out, HasSubstr("tiny: 1 step in "));
 }
 
-// A plan of such a job is such a job.
+// The plan of such a job is again such a job.
 TEST_F(LeastJob, IsPlannedIntoAJobThatOnlyARunFindsShort) {
   ASSERT_THAT(does("plan", least_, {"--out", "best.textproto"}), Succeeded());
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());

@@ -79,7 +79,7 @@ std::string edited(std::string text, const std::vector<Edit>& edits) {
 std::string english(std::size_t bytes) {
   std::string text;
   for (std::size_t i = 0; text.size() < bytes; ++i) {
-    // Steps of 1 to 5 through the six sentences: no period that a model could learn by heart.
+    // Steps of 1 to 5 through the six sentences give no period that a model could learn by heart.
     text += kSentences[(i * (1 + i / 7 % 5)) % std::size(kSentences)];
     text += i % 6 == 5 ? "\n" : " ";
   }
@@ -98,8 +98,8 @@ Command mpirun(int ranks, const std::vector<std::string>& arguments,
   Command command{
       "env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--oversubscribe",
       "-np", std::to_string(ranks)};
-  // Ranks on other hosts get of the environment what they are given: suppressions of Open MPI's leaks, say,
-  // or which kernels OpenBLAS is to use.
+  // Ranks on other hosts get only named variables of the environment: suppressions of Open MPI's leaks, say,
+  // or the kernels of OpenBLAS.
   for (const char* name :
        {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "OPENBLAS_CORETYPE"})
     if (std::getenv(name) != nullptr) command.insert(command.end(), {"-x", name});
@@ -139,13 +139,20 @@ std::string Workspace::job(const std::string& text, std::string_view name) const
 }
 
 std::unique_ptr<Process> Workspace::start(Command command) const {
-  // The variable marks all that comes of it, see processes().
+  // The variable marks all descendants of the run, see processes().
   return std::make_unique<Process>(std::move(command), directory_.path(),
                                    Environment{{"HYPERRUN_TEST", directory_.path()}});
 }
 
 Finished Workspace::run(Command command, Seconds limit) const {
   return start(std::move(command))->wait(limit);
+}
+
+Finished Workspace::run_on_job(const std::string& command, const std::string& text,
+                               const std::vector<std::string>& options, Seconds limit) const {
+  std::vector<std::string> arguments{command, job(text)};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return run(hyperrun(arguments), limit);
 }
 
 std::vector<nlohmann::json> Workspace::metrics(std::string_view directory, const char* key) const {
@@ -186,7 +193,7 @@ pid_t Workspace::controller() const {
   return 0;
 }
 
-// New files that no living process maps: those of runs at the same time, elsewhere, do not count.
+// New files that no living process maps; those of concurrent runs elsewhere do not count.
 std::vector<std::string> Workspace::shared_memory() const {
   std::string maps;
   std::vector<std::string> left;

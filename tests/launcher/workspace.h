@@ -1,5 +1,5 @@
-// A folder with a corpus, a small job and what runs of it leave behind; and everything that those runs
-// must not leave behind: processes and shared memory.
+// A folder with a corpus, a small job and the files of its runs. It also finds what runs must not leave
+// behind: processes and shared memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,26 +18,26 @@
 
 namespace hyperrun::testing {
 
-// Two devices, data parallel, six steps of 0.14 million parameters: a run takes about a second.
+// A job of two devices, data parallel, with six steps of 0.14 million parameters: a run takes about a second.
 extern const std::string kJob;
 
 struct Edit {
   std::string from, to;
 };
-// The text with each `from`, which must be there exactly once, replaced.
+// Replaces each `from`, which must occur exactly once.
 std::string edited(std::string text, const std::vector<Edit>& edits);
 
-// About 50 kB of English in `sentences` orders of a few sentences.
+// English text of `bytes` bytes, in varying orders of a few sentences.
 std::string english(std::size_t bytes);
 
 Command hyperrun(const std::vector<std::string>& arguments);
-// As a user calls it, also root.
+// An mpirun as a user calls it, also as root.
 Command mpirun(int ranks, const std::vector<std::string>& arguments,
                const std::vector<std::string>& options = {});
 
-// In a namespace of its own, in which /dev/shm has so many KiB. Not everybody may make one.
+// Runs the command in a namespace of its own, whose /dev/shm has so many KiB. Not every user may make one.
 Command with_shared_memory(std::int64_t kib, const Command& command);
-// The same with a file system of so many KiB in a folder that is there.
+// Runs the command with a file system of so many KiB in an existing folder.
 Command with_disk(const std::string& folder, std::int64_t kib, const Command& command);
 
 class Workspace {
@@ -50,21 +50,25 @@ class Workspace {
   // Writes a job and returns its absolute path.
   std::string job(const std::string& text = kJob, std::string_view name = "job.textproto") const;
 
-  // In the workspace's folder.
+  // Starts or runs a command in the workspace's folder.
   std::unique_ptr<Process> start(Command command) const;
   Finished run(Command command, Seconds limit = Seconds(30)) const;
+  // Writes `text` as a job, runs `hyperrun COMMAND JOB OPTION...` on it and waits for the end.
+  Finished run_on_job(const std::string& command, const std::string& text,
+                      const std::vector<std::string>& options = {}, Seconds limit = Seconds(30)) const;
 
-  // Of a run's metrics.jsonl the lines that have `key`, without what is of the clock.
+  // Lines of a run's metrics.jsonl that have `key`, without the fields that depend on the clock.
   std::vector<nlohmann::json> metrics(std::string_view directory, const char* key) const;
 
-  // Processes that runs in this workspace have started and that are still there.
+  // Processes that runs in this workspace have started and that still exist.
   std::vector<pid_t> processes() const;
-  // The process that is this device of a run; 0 while there is none.
+  // The process of this device of a run; 0 while there is none.
   pid_t device(int rank) const;
   // The controller that rank 0 of a foreign mpirun starts.
   pid_t controller() const;
 
-  // No process, no shared memory; within a moment, as the dead are buried a little later.
+  // Succeeds if there is no process and no shared memory, within a moment: a dead process disappears a little
+  // later.
   ::testing::AssertionResult nothing_left(Seconds limit = Seconds(3)) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Pictures of 16 patches, sounds of 10 frames to 130, samples of both and of text alone.
+// The samples: pictures of 16 patches, sounds of 10 to 130 frames, samples of both and of text alone.
 class Examples : public ::testing::Test {
  protected:
   Examples() : tokenizer_(Tokenizer::train("bird cat dog one two animal ", Tokenizer::kMinVocab)) {
@@ -63,7 +63,7 @@ TEST_F(Examples, SoundsAreAsManyItemsAsTheyTake) {
   EXPECT_EQ(data.most_items(1), 4 * 3 * 4);
 }
 
-// What stands in a sequence is read back: vectors of a sample in their order, then its text.
+// The content of a sequence is read back: vectors of a sample in their order, then its text.
 TEST_F(Examples, FeaturesStandBeforeTheirText) {
   const OmniSplit data = split();
   std::set<std::string> seen;

@@ -1,4 +1,4 @@
-// The tasks of steps of programs, on devices that finish them in any order.
+// The tasks of steps of several programs, on devices that finish them in any order.
 #include "runtime/omni/step_tasks.h"
 
 #include <gmock/gmock.h>
@@ -14,13 +14,13 @@
 namespace hyperrun {
 namespace {
 
-using control::Scheduling;
-using control::TaskId;
+using tasks::Scheduling;
+using tasks::TaskId;
 
-// Two encoders, of two replicas and of one, and a text model of three stages; who is where.
+// Two encoders, of two replicas and of one, and a text model of three stages, on their devices.
 struct Placement {
   const char* name;
-  std::vector<std::vector<std::int32_t>> replicas;  // of the first
+  std::vector<std::vector<std::int32_t>> replicas;  // ranks of the first encoder's replicas
   std::vector<std::int32_t> second;
   std::vector<std::vector<std::int32_t>> stages;
 };
@@ -38,7 +38,7 @@ std::vector<std::int32_t> joined(const std::vector<std::vector<std::int32_t>>& l
   return all;
 }
 
-// Passes of both encoders: none, some or many.
+// Numbers of passes of both encoders: none, some or many.
 OmniPasses passes_of(std::int64_t step, std::int32_t micro_batches) {
   OmniPasses passes;
   for (std::int32_t m = 0; m < micro_batches; ++m)
@@ -57,16 +57,16 @@ class Steps {
         tasks_(scheduler_, groups_, order, clips),
         world_(scheduler_, seed),
         steps_(steps) {
-    world_.on_issue = [this](TaskId id, control::GroupId group) {
+    world_.on_issue = [this](TaskId id, tasks::GroupId group) {
       tasks_.issued(id, group);
       const std::span<const std::int32_t> ranks = scheduler_.groups().ranks(group);
       issued.push_back({tasks_[id], {ranks.begin(), ranks.end()}});
       const OmniTask& t = tasks_[id];
-      // Devices do in order what they get.
+      // Devices run their tasks in the order of issue.
       if (t.kind == OmniKind::kUpdate) updated_.insert({t.step, t.encoder, t.stage});
       if (t.kind == OmniKind::kEncode || t.kind == OmniKind::kForward) {
         EXPECT_TRUE(t.step == 0 || updated_.contains({t.step - 1, t.stage < 0 ? t.encoder : -1, t.stage}))
-            << words(t) << " with weights of before";
+            << describe(t) << " with weights of before";
       }
     };
     world_.on_done = [this](TaskId id) { finished(id); };
@@ -87,11 +87,11 @@ class Steps {
   std::vector<Issued> issued;  // in the order of issue
 
  private:
-  control::DeviceGroups groups(const Placement& at) {
+  tasks::DeviceGroups groups(const Placement& at) {
     std::int32_t devices = 0;
     for (const auto& list : at.stages)
       for (const std::int32_t r : list) devices = std::max(devices, r + 1);
-    control::DeviceGroups all(devices);
+    tasks::DeviceGroups all(devices);
     OmniGroups::Encoder first{all.add(joined(at.replicas)), {}}, second{all.add(at.second), {}};
     for (const auto& list : at.replicas) first.replicas.push_back(all.add(list));
     second.replicas = {second.all};
@@ -114,15 +114,15 @@ class Steps {
 
   static constexpr std::int32_t kMicroBatches = 5;
   OmniGroups groups_;
-  control::TaskScheduler scheduler_;
+  tasks::TaskScheduler scheduler_;
   OmniTasks tasks_;
-  control::TaskWorld world_;
+  tasks::TaskWorld world_;
   std::int64_t steps_;
   std::map<std::int64_t, int> updates_;
   std::set<std::tuple<std::int64_t, std::int32_t, std::int32_t>> updated_;  // step, encoder, stage: issued
 };
 
-// Where a task is in the list; each is there once.
+// Index of a task in the list; each is there once.
 class Places {
  public:
   explicit Places(const std::vector<OmniTask>& done) {
@@ -147,8 +147,7 @@ class Places {
   std::map<Key, std::size_t> at_;
 };
 
-// Each program's gradients are added up and applied step by step, and where they are clipped, all norms come
-// between.
+// Each program adds up and applies its gradients step by step; with clipping, all norms come between.
 void expect_ends_of_steps(const Places& at, std::int64_t steps, bool clips) {
   const auto ends = [&](OmniKind kind, std::int64_t step, int program) {
     return program < 2 ? at(kind, step, 0, program, 0, -1) : at(kind, step, 0, -1, 0, program - 2);
@@ -201,7 +200,7 @@ void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t st
   }
 }
 
-// In which order programs add up their gradients.
+// The order in which programs add up their gradients.
 std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>,
          std::vector<std::pair<std::int32_t, std::int32_t>>>
 sums(const std::vector<OmniTask>& done) {
@@ -227,14 +226,13 @@ TEST(OmniTasks, WaitForWhatTheyNeedWhoeverIsReadyWhen) {
           const Steps steps(at, scheduling, order, kSteps, seed, clips);
           expect_what_waits_waited(steps.done, kSteps, clips);
           std::vector<std::string> names;
-          for (const OmniTask& t : steps.done) names.push_back(words(t));
+          for (const OmniTask& t : steps.done) names.push_back(describe(t));
           orders.insert(std::move(names));
         }
   EXPECT_GT(orders.size(), 100U) << "all finish in nearly the same order: nothing was tried";
 }
 
-// Where gradients are clipped a device updates all that it has before it begins with a next step: others wait
-// for that.
+// With clipping a device updates all its weights before it begins a next step: others wait for that.
 TEST(OmniTasks, UpdateBeforeEncodersReadOn) {
   for (const Placement& at : kPlacements)
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -250,19 +248,19 @@ TEST(OmniTasks, UpdateBeforeEncodersReadOn) {
     }
 }
 
-// An encoder that takes devices of several stages together would else wait until the text model has none
-// under way: one micro-batch would go through all stages before the next begins.
+// An encoder on devices of several stages would otherwise wait until the text model has no micro-batch under
+// way: one would pass all stages before the next begins.
 TEST(OmniTasks, EncodersAcrossStagesReadBeforeTheTextModelBegins) {
   const Placement& at = kPlacements[3];
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Steps steps(at, Scheduling::kDynamic, OmniTasks::Order::kPipeline, 3, seed, seed % 2 == 0);
-    std::set<std::int64_t> begun;  // steps of which a forward pass that needed the encoder has begun
+    std::set<std::int64_t> begun;  // steps with a begun forward pass that needed the encoder
     for (const Steps::Issued& i : steps.issued) {
       const OmniPasses passes = passes_of(i.task.step, 5);
       if (i.task.kind == OmniKind::kForward && passes[static_cast<std::size_t>(i.task.micro_batch)][0] > 0)
         begun.insert(i.task.step);
       if (i.task.kind == OmniKind::kEncode && i.task.encoder == 0) {
-        EXPECT_FALSE(begun.contains(i.task.step)) << words(i.task) << ", seed " << seed;
+        EXPECT_FALSE(begun.contains(i.task.step)) << describe(i.task) << ", seed " << seed;
       }
     }
   }

@@ -9,7 +9,7 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
 using testing::HasSubstr;
@@ -72,7 +72,7 @@ TEST_F(Slots, MustBeEnoughInSum) {
   EXPECT_THAT(refusal("a slots=1\n", 2), HasSubstr("the hosts have 1 slot, "));
 }
 
-// As many as there are cores, which only mpirun finds out.
+// A line without slots means the number of cores, which only mpirun finds out.
 TEST_F(Slots, MayBeLeftOut) { EXPECT_EQ(refusal("a\nb slots=1\n", 64), ""); }
 
 TEST(Hostfile, AFolderIsNone) {
@@ -89,4 +89,4 @@ TEST_F(Slots, AFileWithoutHostsHasNone) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

@@ -14,7 +14,7 @@
 #include "runtime/process/host.h"
 #include "runtime/process/stale_segments.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
 using testing::Contains;
@@ -48,7 +48,7 @@ TEST(Launch, CommandLine) {
   EXPECT_THAT(launch_command(spec).environment, Not(Contains(Pair("OMPI_ALLOW_RUN_AS_ROOT", "1"))));
 }
 
-// On other hosts a rank has of the environment what it is given.
+// A rank on another host has only the environment that it is given.
 TEST(Launch, WhatChoosesOpenBlasKernelsHoldsOnAllHosts) {
   LaunchSpec spec;
   spec.program = {"hyperrun"};
@@ -111,4 +111,4 @@ TEST(Leftovers, RemovesOnlyTheJobsOwn) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

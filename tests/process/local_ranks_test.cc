@@ -8,10 +8,10 @@
 
 #include "runtime/process/child_process.h"
 
-namespace hyperrun::control {
+namespace hyperrun::process {
 namespace {
 
-// Looks until `wanted` holds of the ranks.
+// Looks until `wanted` holds for the ranks.
 template <class Wanted>
 bool seen(LocalRanks& ranks, Wanted wanted) {
   for (int i = 0; i < 2000; ++i) {
@@ -64,4 +64,4 @@ TEST(LocalRanks, OfALauncherThatIsGoneThereAreNone) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::process

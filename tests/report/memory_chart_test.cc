@@ -15,10 +15,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr std::int64_t kMi = 1 << 20;
-// Of a picture of one panel whose legend has one row.
+// Positions in a picture of one panel whose legend has one row.
 constexpr double kLeft = 84, kRight = 724, kTop = 132, kBottom = 432;
 
-// An area as it is drawn: (x, y) from which on it is so high.
+// A drawn area: its height from each (x, y) on.
 struct Area {
   std::vector<std::pair<double, double>> steps;
   double top() const { return std::ranges::min(steps, {}, &std::pair<double, double>::second).second; }
@@ -30,7 +30,7 @@ struct Area {
   }
 };
 
-// In the order of drawing, from the top of the stack down.
+// The areas in the order of drawing, from the top of the stack down.
 std::vector<Area> areas(const std::string& svg) {
   std::vector<Area> list;
   const std::regex path("<path class=\"c\\d\" d=\"M[^H]*([^Z]*)Z"), step("H([0-9.]+)V([0-9.]+)");
@@ -50,7 +50,7 @@ double y_of_line(const std::string& svg, const std::string& style) {
   return std::regex_search(svg, found, line) ? std::stod(found[1]) : -1;
 }
 
-// 6 MiB of weights all the time; activations grow to 8 MiB and go.
+// 6 MiB of weights live all the time; activations grow to 8 MiB and shrink again.
 MemoryChart hill() {
   MemoryPanel panel{"pp 0", 15 * kMi, {0, 100, 200, 300}, {{}, {}}};
   panel.bytes[0] = {6 * kMi, 6 * kMi, 6 * kMi, 6 * kMi};
@@ -100,7 +100,7 @@ TEST(MemoryChart, BudgetAndPlanAreLinesWithNames) {
   EXPECT_THAT(svg, HasSubstr("↑ budget 1.00 GiB</text>"));
 }
 
-// A moment of no length among very many others, and the picture stays small.
+// A moment of no length among very many others is drawn, and the picture stays small.
 TEST(MemoryChart, APeakIsNotLostAmongMany) {
   MemoryChart chart = hill();
   chart.end = 1'000'000;

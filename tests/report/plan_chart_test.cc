@@ -62,13 +62,13 @@ TEST(PlanChart, TheFrontGoesInSteps) {
   EXPECT_EQ(count(svg, "<path class=\"s s"), 2U);
   EXPECT_EQ(count(svg, "<title>b: 4.00 s, 16.0 GiB</title>"), 1U);
   EXPECT_THAT(svg, HasSubstr("budget 64.0 GiB"));
-  // From the least memory on: right, then down.
+  // The line goes from the least memory on: right, then down.
   const auto path = svg.find("<path class=\"s s0\" d=\"M");
   ASSERT_NE(path, std::string::npos);
   EXPECT_THAT(svg.substr(path, 80), ::testing::ContainsRegex("M[0-9.]+,[0-9.]+H[0-9.]+V[0-9.]+H800"));
 }
 
-// Where names of lines stand: y="..." of "line 4".
+// The heights of the lines' names: y="..." of "line 4".
 std::vector<double> places_of_names(const std::string& svg) {
   std::vector<double> list;
   for (auto at = svg.find(">line "); at != std::string::npos; at = svg.find(">line ", at + 1))

@@ -33,7 +33,7 @@ StepMetrics metrics(std::int64_t step) {
   return m;
 }
 
-// What is written arrives here; the clock is the test's.
+// The output arrives here; the clock is the test's.
 struct Screen {
   explicit Screen(bool live, std::int64_t steps = 100) {
     HR_CHECK(::pipe2(ends.data(), O_NONBLOCK) == 0);
@@ -71,13 +71,13 @@ std::string without_colors(const std::string& text) {
 }
 
 TEST(ProgressText, Full) {
-  EXPECT_EQ(progress_text(metrics(12), 400, {Nanos(62'000'000'000), {}}, 200, false),
+  EXPECT_EQ(describe_progress(metrics(12), 400, {Nanos(62'000'000'000), {}}, 200, false),
             "step  12/400  loss 3.4123  grad-norm 0.853  lr 3.00e-04  12.3k tokens/s  HBM 41.2/64.0 MiB  "
             "exposed comm 12%  ETA 1:02");
 }
 
 TEST(ProgressText, NarrowKeepsWhatMattersMost) {
-  auto at = [](int width) { return progress_text(metrics(12), 400, {kSecond * 62, {}}, width, false); };
+  auto at = [](int width) { return describe_progress(metrics(12), 400, {kSecond * 62, {}}, width, false); };
   EXPECT_EQ(at(79), " 12/400 loss 3.412 grad 0.85 lr 3.0e-04 12.3k t/s 41.2/64.0MiB comm12% ETA 1:02")
       << "all of it";
   EXPECT_EQ(at(40), " 12/400 loss 3.412 12.3kt/s ETA 1:02");
@@ -86,7 +86,7 @@ TEST(ProgressText, NarrowKeepsWhatMattersMost) {
   for (int width = 0; width < 140; ++width) EXPECT_LE(at(width).size(), static_cast<std::size_t>(width));
 }
 
-// Runs as they are, at the 79 columns that are used of 80.
+// Typical runs, at the 79 columns that are used of 80.
 TEST(ProgressText, EightyColumnsHoldAllOfALongRun) {
   auto m = metrics(12);
   m.hbm_peak = Bytes(std::int64_t{127} << 20), m.hbm_budget = Bytes(std::int64_t{128} << 20);
@@ -96,21 +96,21 @@ TEST(ProgressText, EightyColumnsHoldAllOfALongRun) {
       for (const std::int64_t steps : {400, 9'999, 99'999})
         for (const std::int64_t seconds : {62, 36'000, 3'000'000}) {
           m.loss = loss, m.grad_norm = norm;
-          const std::string text = progress_text(m, steps, {kSecond * seconds, {}}, 79, false);
+          const std::string text = describe_progress(m, steps, {kSecond * seconds, {}}, 79, false);
           for (const char* part : {"12/", "loss ", "grad ", "lr ", "t/s", "MiB", "comm100%", "ETA "})
             EXPECT_THAT(text, ::testing::HasSubstr(part)) << text;
         }
   m = metrics(12);
-  EXPECT_EQ(progress_text(m, 99'999, {kSecond * 36'000, {}}, 79, false),
+  EXPECT_EQ(describe_progress(m, 99'999, {kSecond * 36'000, {}}, 79, false),
             "   12/99999 loss 3.412 grad 0.85 lr 3e-4 12.3kt/s 41/64MiB comm12% ETA 10h00");
 }
 
 TEST(ProgressText, ColorsTakeNoColumns) {
   auto m = metrics(12);
   m.loss = NAN;
-  std::string text = progress_text(m, 400, {kSecond, {}}, 120, true);
+  std::string text = describe_progress(m, 400, {kSecond, {}}, 120, true);
   EXPECT_THAT(text, ::testing::HasSubstr("\x1b[1;31m  nan\x1b[0m"));
-  EXPECT_EQ(without_colors(text), progress_text(m, 400, {kSecond, {}}, 120, false));
+  EXPECT_EQ(without_colors(text), describe_progress(m, 400, {kSecond, {}}, 120, false));
 }
 
 TEST(ProgressText, LargeNumbersStayReadable) {
@@ -119,7 +119,7 @@ TEST(ProgressText, LargeNumbersStayReadable) {
   m.tokens_per_second = 123456;
   m.hbm_budget = kGiB * 64;
   m.hbm_peak = kGiB * 63;
-  std::string text = progress_text(m, 1000000, {kSecond * 200000, {}}, 200, false);
+  std::string text = describe_progress(m, 1000000, {kSecond * 200000, {}}, 200, false);
   EXPECT_THAT(text, ::testing::HasSubstr("loss 1.5e+09 "));
   EXPECT_THAT(text, ::testing::HasSubstr(" 123k tokens/s"));
   EXPECT_THAT(text, ::testing::HasSubstr("HBM 63.0/64.0 GiB"));
@@ -183,7 +183,7 @@ TEST(ProgressLine, EstimateFollowsTheTimeBetweenSteps) {
   EXPECT_THAT(screen.read(), ::testing::EndsWith("ETA 3:00\n"));
 }
 
-// From the first step's beginning: it has been there a second when the clock is first looked at.
+// The time counts from the first step's beginning, which is a second before the clock is first read.
 TEST(ProgressLine, TheLastStepSaysHowLongAllTook) {
   Screen screen(false, 3);
   screen.now = kSecond * 1000;
@@ -207,7 +207,7 @@ TEST(ProgressLine, OutputThatIsGoneIsNoError) {
   line.finish();
 }
 
-// A real terminal's other side.
+// The other side of a real terminal.
 struct Terminal {
   Terminal() : master(::posix_openpt(O_RDWR | O_NOCTTY)) {
     HR_CHECK(master >= 0 && ::grantpt(master) == 0 && ::unlockpt(master) == 0);

@@ -212,7 +212,7 @@ time of all steps, share in which a stream was busy
 )");
 }
 
-// As the two are of different moments, what makes up equal totals may differ.
+// The two are of different moments, so the categories of equal totals may differ.
 TEST(Report, TextSaysWhatRowsThatDifferAre) {
   auto r = report(4);
   EXPECT_THAT(to_text(r), Not(HasSubstr("as they")));

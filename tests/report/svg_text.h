@@ -1,4 +1,4 @@
-// What tests read of pictures.
+// Helpers of tests that read pictures.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace hyperrun::testing {
 
-// Every tag is closed and in its place; no number is broken.
+// Expects that every tag is closed in its place and that no number is broken.
 inline void expect_well_formed(const std::string& svg) {
   std::vector<std::string> open;
   for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {

@@ -280,7 +280,7 @@ TEST(Trace, CrossingSlicesAreMovedApart) {
                                        "lost 130-130 depth 1"));
 }
 
-// Whatever comes, in whatever order of tracks: brackets match, and what was in order is left as it was.
+// For slices in any order of tracks the brackets match, and slices in order are left unchanged.
 TEST(Trace, ManyRandomSlices) {
   TemporaryDirectory tmp;
   TraceWriter writer(tmp / "t");

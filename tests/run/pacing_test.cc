@@ -13,7 +13,7 @@ namespace {
 
 class PacingOf : public ::testing::Test {
  protected:
-  // All devices as simulated, stretched; the last one ends `late` after that.
+  // All devices take their simulated times, stretched; the last one ends `late` after that.
   std::vector<InvocationStats> steps(double dilation, std::int64_t late) const {
     const SimResult r = simulate(session_.plan, "train", session_.job.supernode, Topology::one_host(4));
     std::vector<InvocationStats> stats;

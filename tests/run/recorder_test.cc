@@ -66,7 +66,7 @@ class Recorded : public ::testing::Test {
   RunReport report_;
 };
 
-// A step lasts until its slowest device is through, from where the one before it ended.
+// A step lasts from the end of the one before until its slowest device is through.
 TEST_F(Recorded, StepTimesAndTokensPerSecond) {
   ASSERT_EQ(metrics_.size(), 2U);
   EXPECT_EQ(metrics_[0].step_time, Nanos(1100));
@@ -81,7 +81,7 @@ TEST_F(Recorded, StepTimesAndTokensPerSecond) {
   EXPECT_EQ(report_.tokens, 2 * kTokens);
 }
 
-// In the metrics as the mean share of the devices, in the report as each device's time.
+// The metrics have the mean share of the devices, the report each device's time.
 TEST_F(Recorded, ExposedCommunication) {
   EXPECT_DOUBLE_EQ(metrics_[0].exposed_communication, (0.25 + 0.5) / 2);
   EXPECT_DOUBLE_EQ(metrics_[1].exposed_communication, (0.0 + 1.0) / 2);
@@ -102,7 +102,7 @@ TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
                                                          d.exposed_communication}));
 }
 
-// Of what there was at the fullest moment of all steps; also of a category that the plan has none of then.
+// Categories are those of the fullest moment of all steps, also if the plan has none of a category then.
 TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
   DeviceReport device = planned_use(job_, plan_.roles[0]);
   device.streams.resize(kStreams);
@@ -127,11 +127,11 @@ TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
   const auto found = std::ranges::find(hbm.categories, "communication", &CategoryUse::category);
   ASSERT_NE(found, hbm.categories.end());
   EXPECT_EQ(found->planned, Bytes(0));
-  // In the order of the categories, whichever came first.
+  // The order is that of the categories, whichever came first.
   EXPECT_LT(found, std::ranges::find(hbm.categories, "data", &CategoryUse::category));
 }
 
-// A generation that needs more than a step: planned and executed are of those programs that have run.
+// A generation that needs more than a step: planned and executed figures are of those programs that have run.
 TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   Job job = small_job(1, 1);
   job.run.generate.tokens = 2;
@@ -182,7 +182,7 @@ TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {
   EXPECT_EQ(at_once.exposed_communication, Nanos(750));
 }
 
-// What is joined in one step is not joined with the next.
+// Arrows of one step do not join those of the next.
 TEST_F(Recorded, FlowsAreOfOneStep) {
   const auto flows_of = [&](int steps) {
     TemporaryDirectory tmp;
@@ -207,7 +207,7 @@ TEST_F(Recorded, FlowsAreOfOneStep) {
   EXPECT_EQ(flows_of(2), 2 * flows_of(1));
 }
 
-// Of the traced step alone, in time since the first step's start.
+// The trace has the traced step alone, in time since the first step's start.
 TEST_F(Recorded, TheTraceCountsHbm) {
   proto::trace::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(content(directory_.file(kTraceFile))));

@@ -25,11 +25,11 @@
 namespace hyperrun::testing {
 namespace {
 
-using control::Invocation;
-using control::InvocationDone;
+using tasks::Invocation;
+using tasks::InvocationDone;
 
 constexpr int kSteps = 12, kBatch = 8;
-constexpr std::int32_t kEvaluations = 1 << 30;  // completions of evaluations are numbered from here
+constexpr std::int32_t kEvaluations = 1 << 30;  // first number of completions of evaluations
 
 Job job_of(int staleness, const std::string& more = "") {
   return parse_job(R"(
@@ -46,26 +46,26 @@ reinforcement { samples: 2 tokens: 24 staleness: )" +
       .job;
 }
 
-// Most are short and a few are long.
+// Most completions are short and a few are long.
 int length_of(std::int32_t id) {
   std::minstd_rand random(static_cast<unsigned>(id) * 7919U + 1);
   random.discard(3);
   return random() % 4 == 0 ? 20 : 1 + static_cast<int>(random() % 4);
 }
 
-// What lasts how long is chance, by a seed.
-class Devices : public control::VirtualWork {
+// Durations are random, by a seed.
+class Devices : public tasks::VirtualWork {
  public:
   Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed)
       : programs_(programs), end_(tokenizer.end_of_text()), random_(seed) {}
 
   void run(ReinforcementDriver& driver) {
-    control::VirtualDevices devices(2);
-    control::drive(driver, devices, *this, 2);
+    tasks::VirtualDevices devices(2);
+    tasks::drive(driver, devices, *this, 2);
   }
 
   std::map<std::int64_t, std::set<int>> learned;  // by step: versions of its completions' weights
-  std::vector<std::set<int>> evaluated;           // the same of each evaluation
+  std::vector<std::set<int>> evaluated;           // versions in each evaluation
   std::vector<std::int32_t> admitted;             // completions in the order of their prompts' first pass
 
  private:
@@ -103,7 +103,7 @@ class Devices : public control::VirtualWork {
     return to_bytes(std::vector{part("token", tokens), part("logp", logp)});
   }
 
-  // A prompt is taken in one pass here.
+  // A prompt takes one pass here.
   std::int32_t grow(const std::int32_t* row, bool prefill) {
     const std::int32_t id = row[kRequestId];
     if (row[kRequestCount] == 0) return 0;
@@ -116,7 +116,7 @@ class Devices : public control::VirtualWork {
     return ++lengths_[id] == length_of(id) ? end_ : 7;
   }
 
-  // Each has the same completions.
+  // Each evaluation has the same completions.
   void evaluate(std::int32_t id) {
     const bool again = !evaluating_.insert(id).second;
     if (again) evaluating_ = {id};
@@ -139,7 +139,7 @@ class Devices : public control::VirtualWork {
   int learning_ = 0, generating_ = -1;  // versions
 };
 
-// A whole run of it.
+// A whole run of the driver.
 class Ran {
  public:
   Ran(const Job& job, unsigned seed)
@@ -166,7 +166,7 @@ class Ran {
  public:
   Devices devices;
   ReinforcementReport report;
-  std::vector<nlohmann::json> lines;  // of metrics.jsonl
+  std::vector<nlohmann::json> lines;  // lines of metrics.jsonl
 };
 
 TEST(ReinforcementDriver, InOrderAllOfABatchIsDrawnWithTheWeightsThatLearnFromIt) {
@@ -224,7 +224,7 @@ TEST(ReinforcementDriver, AnEvaluationIsDrawnWithOneVersionOfWeights) {
   }
 }
 
-// 8 completions a step, of which 1 to 4 or 20 tokens are counted as they were drawn.
+// 8 completions a step, with 1 to 4 or 20 counted tokens.
 TEST(ReinforcementDriver, WhatWasLearnedFromIsCounted) {
   const Ran ran(job_of(1), 3);
   std::int64_t tokens = 0;

@@ -34,30 +34,30 @@ class Driven : public ::testing::Test {
     driver_->on_ready({{.rank = 0, .host = "a"}});
   }
 
-  static std::string title(const Session& session, const control::Invocation& i) {
+  static std::string title(const Session& session, const tasks::Invocation& i) {
     if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
     const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
     return name == "train" ? "train " + std::to_string(i.step) : name;
   }
 
-  // All that the driver issues before it wants to hear of results.
+  // All invocations that the driver issues before it needs results.
   std::vector<std::string> issued() {
     std::vector<std::string> titles;
     while (const auto i = next()) titles.push_back(title(session_, *i));
     return titles;
   }
 
-  std::optional<control::Invocation> next() {
-    std::optional<control::Invocation> i = driver_->next_within(dispatcher_);
+  std::optional<tasks::Invocation> next() {
+    std::optional<tasks::Invocation> i = driver_->next_within(dispatcher_);
     if (i) out_.push_back(*i);
     return i;
   }
 
   // The oldest invocation that is out is done, with these statistics.
   void done(const InvocationStats& stats, std::map<std::string, double> outputs = {}) {
-    const control::Invocation oldest = out_.front();
+    const tasks::Invocation oldest = out_.front();
     out_.erase(out_.begin());
-    driver_->on_done(oldest, std::vector<control::InvocationDone>{
+    driver_->on_done(oldest, std::vector<tasks::InvocationDone>{
                                  {oldest.id, std::move(outputs), to_bytes(stats, 0, false)}});
   }
 
@@ -74,9 +74,9 @@ class Driven : public ::testing::Test {
   Session session_;
   std::optional<TrainingRecorder> recorder_;
   std::optional<TrainingDriver> driver_;
-  control::DeviceGroups groups_{1};
-  control::Dispatcher dispatcher_{groups_, control::kWindow};
-  std::vector<control::Invocation> out_;
+  tasks::DeviceGroups groups_{1};
+  tasks::Dispatcher dispatcher_{groups_, tasks::kWindow};
+  std::vector<tasks::Invocation> out_;
 };
 
 TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
@@ -92,8 +92,8 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }
 
-// An arena's high water is that of the whole run: where little of the state is in HBM at once while it is
-// used, making it takes the most.
+// An arena's high water is that of the whole run: if training has little state in HBM at once, "init" needs
+// the most.
 TEST_F(Driven, WhatInitTakesIsInTheReport) {
   Role& role = session_.plan.roles[0];
   Program& init = role.programs[session_.plan.program_index("init")];
@@ -108,7 +108,7 @@ TEST_F(Driven, WhatInitTakesIsInTheReport) {
   EXPECT_EQ(hbm.planned_peak, init.peak[0]);
 }
 
-// What has diverged is an error with its step, and is never written over what was sound.
+// A divergence is an error with its step, and never overwrites a sound checkpoint.
 TEST_F(Driven, ADivergedStepIsNotSaved) {
   EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
   done(InvocationStats{});

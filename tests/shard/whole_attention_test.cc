@@ -137,7 +137,7 @@ class WholeAttention : public ::testing::TestWithParam<Setting> {
         outputs[n] = Executor(plan, arenas[n], *worlds[n], feed, {}).run(0, {}).arrays;
       });
     for (std::thread& t : threads) t.join();
-    for (auto& of_device : outputs) std::erase_if(of_device, [](const OutputPart& p) { return !p.told; });
+    for (auto& of_device : outputs) std::erase_if(of_device, [](const OutputPart& p) { return !p.reported; });
     return outputs;
   }
 

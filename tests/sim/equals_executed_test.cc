@@ -1,5 +1,4 @@
-// One program, two machines: what the simulator says of bytes is what the devices did, on each device,
-// exactly. It stands from the first day, so that the Programs serve both.
+// One program, two machines: the simulated bytes are the executed ones, on each device, exactly.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -114,7 +113,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, SimulatedEqualsExecuted,
                                            Case{"pp:2 dp:2 bf16", 2, 1, false, true}),
                          title);
 
-// What scores alone; its passes last, as simulated, and its samples and log probabilities move no more.
+// A job that only scores: its passes last as simulated, and its samples and log probabilities move as many
+// bytes.
 TEST(EqualsExecuted, BytesOfScoring) {
   for (const std::string layout : {"dp:1", "dp:2 tp:2 sp", "ring:4", "pp:2"}) {
     const Job job = small_job(layout);
@@ -132,7 +132,7 @@ TEST(EqualsExecuted, BytesOfScoring) {
   }
 }
 
-// Three devices and a vocabulary that is a prime: slices of the all-reduces differ.
+// With three devices and a prime vocabulary the slices of the all-reduces differ.
 TEST(EqualsExecuted, BytesOfUnevenSlices) {
   Job job = small_job(3, 1);
   job.model.vocab = 331;

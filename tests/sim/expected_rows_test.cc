@@ -1,5 +1,5 @@
-// How long a step with experts lasts goes by the rows that an even share of the tokens brings, whatever room
-// there is for other routings.
+// The duration of a step with experts depends on the rows of an even share of the tokens, not on the room for
+// other routings.
 #include <gtest/gtest.h>
 
 #include "runtime/compile/compile.h"
@@ -25,7 +25,7 @@ Topology topology_of(const Job& job) { return hosts_of(machine_of(job.supernode)
 
 Nanos step(const Job& job) { return makespan(compile(job).plan, "train", job.supernode); }
 
-// How long each instruction of each role lasts, by its name.
+// The duration of each instruction of each role, by its name.
 std::map<std::string, std::vector<std::int64_t>> lasts(const Job& job) {
   const Plan plan = compile(job).plan;
   std::map<std::string, std::vector<std::int64_t>> list;
@@ -47,8 +47,8 @@ TEST_P(ExpectedRows, EachInstructionLastsAsLongWithAnyRoom) {
   EXPECT_EQ(lasts(job_of(GetParam(), kNoCapacity)), even) << "no capacity";
 }
 
-// Buffers of other sizes lie at other addresses, and whoever writes to an address waits for whoever has read
-// there. These waits are the only trace of the room; the largest of these cases is 1.7 % of a step.
+// Buffers of other sizes have other addresses, and a writer waits for earlier readers of an address. These
+// waits are the only trace of the room; the largest of these cases is 1.7 % of a step.
 TEST_P(ExpectedRows, AStepLastsAsLongButForWaitsForAddresses) {
   const auto even = static_cast<double>(step(job_of(GetParam(), 1)).value);
   for (const double factor : {2.0, 4.0, kNoCapacity}) {
@@ -62,13 +62,13 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ExpectedRows,
                                            "dp:2 ep:2 zero3", "pp:2 ep:2"),
                          [](const auto& info) { return test_title(info.param); });
 
-// With room for less than an even share rows are dropped, and a step is shorter.
+// With a capacity below an even share rows are dropped, and a step is shorter.
 TEST(ExpectedRows, RoomForLessThanAnEvenShareIsFull) {
   EXPECT_LT(step(job_of("ep:4", 0.5)), step(job_of("ep:4", 1)));
 }
 
-// A capacity has the router's scores gathered along a split sequence: who comes first is
-// then the same under every layout. Nothing else differs.
+// With a capacity the router's scores are gathered along a split sequence, so the order of tokens is the same
+// under every layout. Nothing else differs.
 TEST(ExpectedRows, ACapacityGathersTheScoresOfASplitSequence) {
   const auto bytes_by_origin = [](double factor) {
     const Job job = job_of("ep:2 tp:2 sp", factor);

@@ -1,4 +1,5 @@
-// A device that is handed its instructions one by one: each span against a recurrence over the Program.
+// A device whose feeder hands over its instructions one by one: each span against a recurrence over the
+// Program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace hyperrun::testing {
 namespace {
 
-// Of one of several devices that are alike; no message between stages.
+// The recurrence for one of several devices that are alike, without messages between stages.
 std::vector<Span> account(const Program& program, const std::vector<Nanos>& durations,
                           const Machine& machine) {
   const Feeder& feeder = machine.feeder;
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Feeders, FedBy,
                                            feeder_of(100, 40'000, 500, 100'000, false),
                                            feeder_of(20'000, 5000, 7000, 1'000'000, true)));
 
-// What takes turns is never under way at once; a pipeline's messages still are.
+// Instructions with turns are never under way at once; a pipeline's messages still are.
 TEST(Feeder, InOrderNothingOverlapsButMessages) {
   Job job = small_job("pp:2 dp:2");
   job.training.micro_batches = 4;
@@ -98,8 +99,8 @@ TEST(Feeder, InOrderNothingOverlapsButMessages) {
   }
 }
 
-// What uses a message is handed over when that has come, and takes its time from then on; the first use of
-// one of the forward pass begins a micro-batch on a stage that loads nothing.
+// An instruction that uses a message is handed over when it has come, and takes its time from then on. The
+// first use of a message of the forward pass begins a micro-batch on a stage that loads nothing.
 TEST(Feeder, WaitsForWhatComes) {
   Job job = small_job("pp:4");
   set_layers(job, 4);
@@ -113,7 +114,7 @@ TEST(Feeder, WaitsForWhatComes) {
   for (int d = 0; d < 4; ++d) {
     const auto& instrs = plan.of_device(d).program("train").instrs;
     const auto& spans = r.times(d).spans;
-    std::vector<std::size_t> messages;  // that come, in their order
+    std::vector<std::size_t> messages;  // messages received, in their order
     std::int32_t used = 0;
     for (std::size_t i = 0; i < instrs.size(); ++i) {
       if (instrs[i].stream == StreamKind::kRecv) messages.push_back(i);
@@ -131,8 +132,8 @@ TEST(Feeder, WaitsForWhatComes) {
   EXPECT_GE(uses, 3 * 2 * 4) << "each way between stages";
 }
 
-// Two pipelines' hosts wait for what is sent: a step is no shorter than without a feeder, and longer by what
-// the slowest host takes at most.
+// Hosts of two pipelines wait for messages: a step is no shorter than without a feeder, and longer by at most
+// the slowest host's time.
 TEST(Feeder, ItCostsAtMostItsTime) {
   Job job = small_job("pp:2");
   job.training.micro_batches = 4;

@@ -1,4 +1,4 @@
-// Steps on machines of which a guess is another, beside durations reckoned by hand.
+// Steps on machines with another value of a guess, against durations calculated by hand.
 #include "runtime/sim/guess_effects.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ Figure guess(double value, double low, double high) {
   return {value, Evidence::kPlaceholder, "s", low, high, "r"};
 }
 
-// A flop takes 1 ns, launches nothing.
+// A FLOP takes 1 ns, a launch nothing.
 SupernodeSpec spec_with_guesses() {
   SupernodeSpec spec = slow_machine();
   Machine m = machine_of(spec);

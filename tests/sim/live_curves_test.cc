@@ -1,5 +1,5 @@
-// What lives over virtual time, against the curve of all categories together and against an account of its
-// own: each buffer from the beginning of its first instruction to the end of its last use.
+// Live bytes over virtual time, against the curve of all categories together and against an independent
+// account: each buffer from the beginning of its first instruction to the end of its last use.
 #include "runtime/sim/live_curves.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class LiveCurves : public ::testing::TestWithParam<Case> {
   SimResult result_;
 };
 
-// Between two moments of change.
+// The bytes between two moments of change.
 CategoryBytes alive_at(const Program& program, const std::vector<Span>& spans, std::int64_t time) {
   std::vector<std::int64_t> last(program.buffers.size(), -1);
   for (std::size_t i = 0; i < spans.size(); ++i)

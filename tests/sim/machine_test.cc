@@ -1,5 +1,5 @@
-// Durations on a machine of several levels, computed by hand: efficiency, tiles, which level a group crosses,
-// what devices of a unit share.
+// Durations on a machine of several levels, calculated by hand: efficiency, tiles, the level that a group
+// crosses, links shared by a unit's devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Nanos lasts(const Machine& m, int devices, const std::vector<int>& group, instr:
                   m);
 }
 
-// 1,024 floats from each of p: (p - 1) x 4,096 bytes come in.
+// The calculation for 1,024 floats from each of p: (p - 1) x 4,096 bytes come in.
 TEST(Machine, AGroupCrossesTheWidestLevelBetweenItsMembers) {
   const Machine m = machine_of_levels();
   EXPECT_EQ(lasts(m, 8, {0, 1}, kAllGather, 1024), Nanos(10 + 4096));
@@ -53,7 +53,7 @@ TEST(Machine, AGroupCrossesTheWidestLevelBetweenItsMembers) {
   EXPECT_EQ(lasts(m, 8, {3, 4}, kAllGather, 1024), Nanos(40 + 4 * 4096)) << "a message between hosts";
 }
 
-// Reduce-scatter inside, all-reduce of a quarter between, all-gather inside.
+// Expected: reduce-scatter inside, all-reduce of a quarter between, all-gather inside.
 TEST(Machine, AHierarchyHasTheCostsOfBothItsLevels) {
   Machine m = machine_of_levels();
   m.hbm_bandwidth = {3e18};
@@ -61,7 +61,7 @@ TEST(Machine, AHierarchyHasTheCostsOfBothItsLevels) {
   EXPECT_EQ(lasts(m, 8, {0, 1, 2, 3, 4, 5, 6, 7}, kAllReduce, 1024), expected);
 }
 
-// All members in turn, of which one of a node sends out: 2 x 7/8 of the bytes over the node's whole way out.
+// All members send in turn, one of each node to the outside: 2 x 7/8 of the bytes over the node's whole link.
 TEST(Machine, ALevelOfRingsKnowsNoHierarchy) {
   Machine m = machine_of_levels();
   m.levels[2].ring = true;
@@ -120,8 +120,7 @@ TEST(Machine, TilesThatStandOutCostAsWholeOnes) {
   EXPECT_EQ(duration(gemm, Mesh{}, {}, m), Nanos(2 * 10 * 8 * 16 * 32 / 4)) << "at the rate of its operands";
 }
 
-// Classes must tell devices apart whose groups cross other levels: 16 devices in packages of 2 and nodes
-// of 4.
+// Classes must separate devices whose groups cross other levels: 16 devices in packages of 2 and nodes of 4.
 TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
   for (const char* layout : {"dp:4 tp:4 sp", "dp:8 tp:2 zero3", "pp:2 dp:2 tp:4 sp", "pp:4 dp:4 zero1"}) {
     Job job = small_job(layout);
@@ -139,8 +138,8 @@ TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
   }
 }
 
-// Of three replicas of a pipeline, on nodes of eight, the boundaries between stages cross nodes elsewhere: a
-// message lasts by how far away its peer is, not by how far its group reaches.
+// With three replicas of a pipeline on nodes of eight, the boundaries between stages cross nodes at different
+// places. A message's duration depends on its peer's distance, not on its group's extent.
 TEST(Machine, FoldedPairsAreAsFarApart) {
   Job job = small_job("pp:4 dp:3 tp:2");
   job.model.layers = 7;
@@ -161,7 +160,7 @@ TEST(Machine, FoldedPairsAreAsFarApart) {
     EXPECT_EQ(folded.times(d).spans, unfolded.times(d).spans) << "device " << d;
 }
 
-// Where the last unit is cut short its two ends must still take a message to last as long.
+// If the last unit is cut short, both ends of a message must still agree on its duration.
 TEST(Machine, APairLastsAsLongForBothOfItsEnds) {
   Machine machine = machine_of_levels();
   machine.levels[1].devices = 8;
@@ -180,7 +179,7 @@ TEST(Machine, APairLastsAsLongForBothOfItsEnds) {
   }
 }
 
-// What is moved crosses one level or another; the all-reduce over both hosts does its part on each.
+// Traffic crosses one level or another; the all-reduce over both hosts has a part on each.
 TEST(Machine, EveryByteCrossesALevel) {
   ProgramBuilder b({{"a", 8}});
   b.collective(kAllReduce, 1024);
@@ -194,7 +193,7 @@ TEST(Machine, EveryByteCrossesALevel) {
               (std::vector<Bytes>{Bytes(0), Bytes(2 * 3 * 1024), Bytes(1024)}))
         << d;
 
-  // Along a ring three of four members of a node pass on to the next one in it.
+  // In a ring three of four members of a node send to the next one in it.
   ProgramBuilder large({{"a", 8}});
   large.collective(kAllReduce, 1 << 16);
   spec.machine->levels[2].ring = true;
@@ -217,7 +216,7 @@ TEST(Machine, EveryByteCrossesALevel) {
 }
 
 // Attention that writes its scores: twice the operations forward, four products for five halves backward, and
-// the bytes of each score besides; more where heads x sequences are no multiple.
+// the bytes of each score besides; more if heads x sequences are no multiple.
 TEST(Machine, ScoresInMemoryCostTheirBytes) {
   Machine m = machine_of_levels();
   m.cube = {{1e9}, {1e9}};
@@ -232,7 +231,7 @@ TEST(Machine, ScoresInMemoryCostTheirBytes) {
       .batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
   const instr::AttentionGrad backward{
       .batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
-  const double scores = 2 * 3 * 64 * 64, product = 2 * scores * 16;  // operations of a whole one
+  const double scores = 2 * 3 * 64 * 64, product = 2 * scores * 16;  // operations of a whole product
   EXPECT_DOUBLE_EQ(nanos(forward), product) << "two halves";
   EXPECT_DOUBLE_EQ(nanos(backward), 2.5 * product) << "five halves";
   m.scores = {{8}, {9}, {3}, {42}, {52}};
@@ -243,7 +242,7 @@ TEST(Machine, ScoresInMemoryCostTheirBytes) {
   EXPECT_DOUBLE_EQ(nanos(backward), 4 * product + 52 * scores);
 }
 
-// Without a mask twice as much is wanted, and written scores cost what masked ones do.
+// Without a mask there are twice as many operations, and written scores cost the same as masked ones.
 TEST(Machine, AttentionWithoutAMaskIsOfWholeProducts) {
   Machine m = machine_of_levels();
   m.cube = {{1e9}, {1e9}};
@@ -270,7 +269,7 @@ TEST(Machine, AttentionWithoutAMaskIsOfWholeProducts) {
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), nanos(instr::AttentionGrad{}, true));
 }
 
-// What is explained is what is simulated: the same durations, each with the numbers that it is made of.
+// The explained durations are the simulated ones, each with its numbers.
 TEST(Explain, AddsUpAndNamesItsNumbers) {
   Job job = small_job("dp:2 tp:2 sp");
   job.supernode.machine = machine_of_levels();
@@ -302,8 +301,8 @@ TEST(Explain, AddsUpAndNamesItsNumbers) {
       << scatter->reckoning;
 }
 
-// Equal instructions of kernels that do different things besides do not last equally long; what is exchanged
-// in a bucket is explained as one exchange, and its part.
+// Equal instructions in different kernels last differently. The exchanges of a bucket are explained as one
+// exchange, and its part.
 TEST(Explain, AddsUpWhereKernelsDoSeveral) {
   Job job = small_job("dp:4");
   become_gpt2(job);

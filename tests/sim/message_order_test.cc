@@ -1,4 +1,5 @@
-// Stages whose messages wait for each other: the compiler refuses what the simulated machine would not end.
+// Stages whose messages wait for each other: the compiler refuses programs that the simulated machine would
+// never end.
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"

@@ -1,5 +1,5 @@
-// The paced clock: real threads and messages, to scale of the simulated machine. That numbers are the same,
-// and that nothing ends before its time; how near to its time it ends is for bench/paced.
+// The paced clock: real threads and messages, to scale of the simulated machine. Numbers stay the same, and
+// nothing ends before its time; bench/paced measures how much later it ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,8 +34,8 @@ TEST_P(Paced, ComputesTheSame) {
     EXPECT_EQ(paced.stats[d].traffic, native.stats[d].traffic) << "a barrier moves nothing";
 }
 
-// Of a stream in order, whose instructions wait for others: each lasts its time from its beginning, a
-// collective from when the last of its group has come.
+// For a stream in order, whose instructions wait for others: each lasts its time from its beginning, a
+// collective from the arrival of the last of its group.
 TEST_P(Paced, NothingEndsBeforeItsTime) {
   const Job job = small_job(GetParam());
   RunOptions o = options(job);
@@ -73,7 +73,7 @@ TEST(PacedGroup, LastsFromTheLastToCome) {
   std::map<int, std::vector<Nanos>> lasts;
   for (int d = 0; d < 2; ++d) {
     lasts[d] = durations(compile(job).plan, "train", job.supernode, Topology::one_host(2), d);
-    // Device 1 computes slowly; what is exchanged lasts a while.
+    // Device 1 computes slowly; exchanges last a while.
     const Plan plan = compile(job).plan;
     const Program& p = plan.roles[0].program("train");
     for (std::size_t i = 0; i < lasts[d].size(); ++i)

@@ -1,4 +1,4 @@
-// Small Programs written by hand, and an independent account of when their instructions run.
+// Small Programs written by hand, and an independent calculation of the times of their instructions.
 #pragma once
 
 #include <vector>
@@ -18,14 +18,14 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(std::vector<MeshAxis> axes = {{"dp", 1}});
 
-  // A matrix product of so many (even) flops, on any stream.
+  // Adds a matrix product of so many (even) FLOPs, on any stream.
   ProgramBuilder& compute(StreamKind stream, std::int64_t flops, std::vector<Event> waits = {});
-  // On the comm stream, along all axes of the mesh; `inner` as in instr::Collective.
+  // Adds a collective on the comm stream, along all axes of the mesh; `inner` is as in instr::Collective.
   ProgramBuilder& collective(instr::CollectiveKind kind, std::int64_t inner, std::vector<Event> waits = {});
   ProgramBuilder& collective(instr::CollectiveKind kind, AxisList axes, std::int64_t inner,
                              std::vector<Event> waits = {});
 
-  Plan plan() const;  // with the one program "test"
+  Plan plan() const;  // a plan with the one program "test"
 
  private:
   ProgramBuilder& add(InstrOp op, StreamKind stream, std::vector<Event> waits);
@@ -34,8 +34,8 @@ class ProgramBuilder {
   std::array<std::int32_t, kStreams> seq_{};
 };
 
-// Spans of every device, by instruction: relaxation over all devices in the order of the Program, as the
-// rules of streams, events and groups state it; no queue, no folding.
+// Spans of every device, by instruction. They come from relaxation over all devices in the order of the
+// Program, as the rules of streams, events and groups state it; no queue, no folding.
 std::vector<std::vector<Span>> expected_spans(const Program& program, const SupernodeSpec& spec,
                                               const Topology& topology);
 

@@ -58,8 +58,8 @@ TEST(SharedCores, ADeviceIsFasterWhileOthersWait) {
   EXPECT_EQ(makespan(4, {}), alone);
   EXPECT_EQ(makespan(2, {}), 4000 + collective);
   EXPECT_EQ(makespan(1, {.fold = false}), 8000 + collective);
-  // Device 3 has twice as much to do: half of that is left when the others wait, and it has a core of its
-  // own.
+  // Device 3 has twice as much to do: half of that is left when the others wait, and it then has a core of
+  // its own.
   EXPECT_EQ(makespan(2, {.slow = {{3, 2.0}}}), 2 * (2000 + 1000) + collective);
 }
 

@@ -1,4 +1,4 @@
-// Times computed by hand: durations, streams, events, groups, exposed communication.
+// Times calculated by hand: durations, streams, events, groups, exposed communication.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -81,7 +81,7 @@ TEST(Timing, CollectivesCostWhatTheirAlgorithmDoes) {
   EXPECT_EQ(lasts(kAllReduce, 10000, one), 2 + 2 * 5 + 60000 + 3 * 30000);
   EXPECT_EQ(lasts(kAllGather, 10000, one), 2 + 5 + 3 * 40000);
   EXPECT_EQ(lasts(kReduceScatter, 10000, one), 2 + 5 + 3 * 40000 * (1 + 3));
-  // By messages: a ring of three steps, halving and doubling in two steps each.
+  // Expected by messages: a ring of three steps, halving and doubling in two steps each.
   EXPECT_EQ(lasts(kAllGather, 10000, four), 2 + 3 * 5 + 3 * 40000);
   EXPECT_EQ(lasts(kAllReduce, 10000, four), 2 + 4 * 5 + 60000 + 3 * 30000);
 }

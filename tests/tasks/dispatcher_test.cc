@@ -4,10 +4,10 @@
 
 #include "runtime/base/error.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
-// results[i].id of each, and who has which.
+// The results' ids, and the ranks that have each invocation.
 std::vector<std::int64_t> ids(const Dispatcher::Completed& completed) {
   std::vector<std::int64_t> ids;
   for (const InvocationDone& done : completed.results) ids.push_back(done.id);
@@ -55,7 +55,7 @@ TEST(Dispatcher, RefusesReportsOutOfOrder) {
   EXPECT_THROW(d.collect(0, {12, {}, ""}), Error);
 }
 
-// Of groups {1, 2} and {0} the second is quick: neither waits for the other.
+// Of groups {1, 2} and {0} the second is faster: neither waits for the other.
 TEST(Dispatcher, DisjointGroupsDoNotWaitForEachOther) {
   DeviceGroups groups(3);
   const GroupId pair = groups.add({2, 1}), single = groups.add({0});
@@ -77,7 +77,7 @@ TEST(Dispatcher, DisjointGroupsDoNotWaitForEachOther) {
   d.collect(2, {3, {}, ""});
   EXPECT_EQ(d.awaited(1)->id, 1);
   EXPECT_EQ(d.take_completed(), nullptr);
-  EXPECT_FALSE(d.has_room(pair));  // device 1 has two yet
+  EXPECT_FALSE(d.has_room(pair));  // device 1 still has two
   d.collect(1, {1, {{"x", 1}}, ""});
   EXPECT_TRUE(d.has_room(pair));
   completed = d.take_completed();
@@ -122,4 +122,4 @@ TEST(DeviceGroups, RefusesWhatIsNoSetOfDevices) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -1,4 +1,5 @@
-// Random programs, places and futures, finished in random orders: what must hold whatever is ready when.
+// Random programs, places and futures, finished in random orders: properties that hold whatever is ready
+// when.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,12 +7,12 @@
 
 #include "tests/tasks/task_world.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
 constexpr std::uint64_t kSeeds = 300;
 
-// The same tasks for each seed.
+// Makes the same tasks for each seed.
 class RandomTasks {
  public:
   RandomTasks(std::uint64_t seed, Scheduling scheduling) : random_(seed) {
@@ -48,8 +49,7 @@ class RandomTasks {
       spec.place = places_[static_cast<std::size_t>(below(static_cast<std::int32_t>(places_.size())))];
       spec.step = tasks;
       spec.priority = below(8) == 0 ? 1 : 0;
-      // What has been made is used by the next tasks, in its order: a queue of two then never blocks for
-      // ever.
+      // The next tasks use finished outputs in their order: a queue of two then never blocks for ever.
       for (std::size_t i = 0; !open.empty() && i < 2; ++i) {
         spec.inputs.push_back(open.front());
         open.erase(open.begin());
@@ -91,7 +91,7 @@ TEST(TaskOrders, EveryTaskOnceInTheOrderOfItsInputsWithinItsQueues) {
           }
         }
       }
-      // Back-pressure may end in a deadlock, which must then be one.
+      // Back-pressure may end in a deadlock, which must then be a real one.
       if (tasks.scheduler->stuck()) {
         const std::vector<ProgramProgress> progress = tasks.scheduler->progress();
         EXPECT_TRUE(std::ranges::any_of(progress, [](const ProgramProgress& p) {
@@ -202,4 +202,4 @@ TEST(TaskOrders, NoDeviceIsIdleThatHasATaskToRun) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

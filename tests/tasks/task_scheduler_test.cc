@@ -7,7 +7,7 @@
 
 #include "tests/tasks/task_world.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
 using testing::ElementsAre;
@@ -61,7 +61,7 @@ TEST(TaskScheduler, PriorityGoesFirstThenTheOldest) {
   EXPECT_THAT(steps(world, p), ElementsAre(2, 0, 1, 3));
 }
 
-// While all wait, after any number of tasks each has had its share of them within one task.
+// While all programs wait, after any number of tasks each has had its share of them to within one task.
 TEST(TaskScheduler, SharesHoldWithinOneTask) {
   TaskScheduler s(groups_of(2, {{0}, {1}}), {.window = 1});
   const std::vector<double> shares = {1, 2, 5};
@@ -115,8 +115,8 @@ TEST(TaskScheduler, TheGroupWithLeastToDoIsTaken) {
   EXPECT_THAT(taken, testing::AnyOf(ElementsAre(2, 2, 1, 2), ElementsAre(2, 2, 2, 1)));
 }
 
-// Devices get free one after the other; when the last one is, all of them take what is urgent, and not the
-// last one what waits for it alone.
+// Devices become free one after the other. When the last one is free, all of them take the urgent task, and
+// the last one does not take the task that waits for it alone.
 TEST(TaskScheduler, WhatIsUrgentAndNeedsSeveralDevicesIsNotPassed) {
   TaskScheduler s(groups_of(4, {{0}, {1}, {2}, {3}}), {.window = 1});
   const ProgramIndex p = s.add_program({.name = "p"});
@@ -138,8 +138,8 @@ TEST(TaskScheduler, WhatIsUrgentAndNeedsSeveralDevicesIsNotPassed) {
   EXPECT_EQ(next->task, urgent);
 }
 
-// Two programs on the same devices, each with groups of its own: what could also go elsewhere, had it room
-// there, is not passed by what is less urgent.
+// Two programs on the same devices, each with groups of its own: a less urgent task does not overtake a task
+// that has another possible group without room.
 TEST(TaskScheduler, WhatIsUrgentAndMayGoAnywhereIsNotPassed) {
   TaskScheduler s(groups_of(2, {{0}, {1}, {0}, {1}}), {.window = 1});
   const ProgramIndex p = s.add_program({.name = "p"}), q = s.add_program({.name = "q"});
@@ -158,7 +158,7 @@ TEST(TaskScheduler, WhatIsUrgentAndMayGoAnywhereIsNotPassed) {
   EXPECT_EQ(next->group, 4) << "the first device has a task";
 }
 
-// A task of all devices among a stream of tasks of single ones.
+// A task of all devices, among a stream of tasks of single devices.
 TEST(TaskScheduler, SmallGroupsDoNotStarveALargeOne) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     TaskScheduler s(groups_of(4, {{0}, {1}, {2}, {3}}), {.window = 2});
@@ -239,7 +239,7 @@ TEST(TaskScheduler, TellsHowFarEachProgramIs) {
   EXPECT_EQ(s.progress()[1].done, 1);
 }
 
-// ---- what is refused, and what is stuck
+// ---- Refusals and deadlocks
 
 std::string refusal(TaskScheduler& s, const TaskSpec& spec) {
   const std::int64_t before = s.waiting();
@@ -330,4 +330,4 @@ TEST(TaskScheduler, NamesAnInputThatNobodyMakesAndWhatIsBehindIt) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

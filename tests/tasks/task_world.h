@@ -1,5 +1,5 @@
-// Made-up tasks on made-up devices that finish them in an order of the seed's choosing, for tests of the
-// scheduler.
+// Made-up tasks on made-up devices, for tests of the scheduler. The seed decides the order in which devices
+// finish.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 
 #include "runtime/tasks/task_scheduler.h"
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 
-// Runs a scheduler's tasks: each device one after the other, in the order of issue; which device gets on next
-// is random, and a task may begin on a device only when its inputs are there.
+// Runs a scheduler's tasks. Each device runs its tasks one after the other, in the order of issue. The next
+// device to go on is random, and a task may begin on a device only when its inputs exist.
 class TaskWorld {
  public:
   explicit TaskWorld(TaskScheduler& scheduler, std::uint64_t seed)
@@ -25,14 +25,14 @@ class TaskWorld {
         random_(seed),
         devices_(static_cast<std::size_t>(scheduler.groups().devices())) {}
 
-  // Issues what goes, lets some device finish something; false: there was nothing to do.
+  // Issues all that may go, and lets some device finish something; false: there was nothing to do.
   bool turn() {
     issue();
     std::vector<std::size_t> able;
     for (std::size_t r = 0; r < devices_.size(); ++r)
       if (!devices_[r].empty()) able.push_back(r);
     if (able.empty()) return false;
-    for (;;) {  // in-order devices: the oldest task of all can always get on
+    for (;;) {  // devices run in order: the oldest task of all can always go on
       const std::size_t r = able[std::uniform_int_distribution<std::size_t>(0, able.size() - 1)(random_)];
       if (finish(r)) return true;
       std::erase(able, r);
@@ -66,7 +66,7 @@ class TaskWorld {
   }
 
   std::function<void(TaskId, GroupId)> on_issue;
-  std::function<void(TaskId)> on_done;  // before the scheduler knows
+  std::function<void(TaskId)> on_done;  // called before the scheduler knows
 
   struct Issued {
     TaskSpec spec;
@@ -82,7 +82,7 @@ class TaskWorld {
     std::size_t missing = 0;
   };
 
-  // The inputs of the device's next task have been made on it, or everywhere.
+  // True if the inputs of the device's next task have been made on it, or everywhere.
   bool finish(std::size_t rank) {
     const TaskId id = devices_[rank].front();
     for (const FutureId input : issued.at(id).spec.inputs) {
@@ -115,4 +115,4 @@ class TaskWorld {
   std::map<FutureId, TaskId> producer_;
 };
 
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

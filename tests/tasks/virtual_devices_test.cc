@@ -1,11 +1,11 @@
-// When what devices are given begins and ends.
+// The beginning and end of work on virtual devices.
 #include "runtime/tasks/virtual_devices.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace hyperrun::control {
+namespace hyperrun::tasks {
 namespace {
 
 constexpr std::array<std::int32_t, 1> kFirst{0}, kSecond{1};
@@ -45,4 +45,4 @@ TEST(VirtualDevices, WhatTakesNoTimeEndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace hyperrun::control
+}  // namespace hyperrun::tasks

@@ -19,7 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// One step of the job, whose first collective takes the largest where it should sum.
+// One step of the job, whose first collective takes the maximum instead of the sum.
 Verification verify_broken(const Job& job) {
   Compiled compiled = compile(job);
   for (Program& p : compiled.plan.roles[0].programs)
@@ -38,7 +38,7 @@ class SweepTest : public ::testing::Test {
   SweepTest() : before_(std::filesystem::current_path()) { std::filesystem::current_path(directory_.path()); }
   ~SweepTest() override { std::filesystem::current_path(before_); }
 
-  // What is thrown in the end, and what was printed.
+  // The final exception, and the output.
   std::pair<std::optional<Error>, std::string> swept(const std::function<Verification(const Job&)>& verify) {
     std::optional<Error> thrown;
     ::testing::internal::CaptureStdout();
@@ -84,7 +84,7 @@ TEST_F(SweepTest, WritesTheJobThatFails) {
   EXPECT_THAT(out, HasSubstr("2 of 3, seed 2: equal, ")) << "the others go on";
 }
 
-// Also where the process ends in the middle of it.
+// The result is kept even if the process ends in the middle.
 TEST_F(SweepTest, TheJobIsThereWhileItIsVerified) {
   swept([](const Job& job) {
     EXPECT_EQ(load_job(job.name + ".textproto").job, job);

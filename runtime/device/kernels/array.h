@@ -1,5 +1,5 @@
-// Numbers in memory, in one of the formats that storage knows. Kernels take them as they lie, compute in
-// float32 and round a result once, to nearest even, where they leave it.
+// An Array is numbers in memory, in one of the storage formats. Kernels read them in place, compute in
+// float32 and round a result once, to nearest even, when they store it.
 #pragma once
 
 #include <concepts>
@@ -70,7 +70,7 @@ class Array {
   DType dtype_;
 };
 
-// f(a value of the type that `dtype` names).
+// Calls f with a value of the type that `dtype` names.
 template <class F>
 void typed(DType dtype, F f) {
   HR_CHECK(dtype != DType::kI32, "numbers of a kernel are float32 or bfloat16");

@@ -1,4 +1,4 @@
-// What the forward and the backward pass of attention share. See vector-inl.h for the guard.
+// Code that the forward and the backward pass of attention share. See vector-inl.h for the guard.
 #if defined(HYPERRUN_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HYPERRUN_KERNELS_ATTENTION_INL_H_
 #undef HYPERRUN_KERNELS_ATTENTION_INL_H_
@@ -23,8 +23,8 @@ HWY_INLINE std::int64_t RoundToVector(std::int64_t n) {
   return (n + lanes - 1) / lanes * lanes;
 }
 
-// [rows, cols] of stride `stride` to contiguous rows: the stride of a head in a fused buffer is often a
-// multiple of 2 KiB, which maps a column of rows onto a handful of cache sets.
+// Copies [rows, cols] of stride `stride` to contiguous rows. The stride of a head in a fused buffer is often
+// a multiple of 2 KiB, which maps a column of rows onto a handful of cache sets.
 template <Number T>
 HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const T* from, std::int64_t stride,
                          float* to) {
@@ -33,7 +33,7 @@ HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const T* from, st
   }
 }
 
-// And back, rounded.
+// Copies contiguous rows back, rounded.
 template <Number T>
 HWY_INLINE void UnpackRows(std::int64_t rows, std::int64_t cols, const float* from, T* to,
                            std::int64_t stride) {
@@ -42,7 +42,8 @@ HWY_INLINE void UnpackRows(std::int64_t rows, std::int64_t cols, const float* fr
   }
 }
 
-// Of a full panel the columns up to a multiple of 4, four rows at a time. Returns how many columns these are.
+// Packs columns of a full panel up to a multiple of 4, four rows at a time. Returns the number of these
+// columns.
 HWY_INLINE std::int64_t PackQuads(std::int64_t count, std::int64_t width, const float* from,
                                   std::int64_t stride, float* to) {
   const std::int64_t quads = count == kPanel ? width / 4 * 4 : 0;
@@ -53,7 +54,7 @@ HWY_INLINE std::int64_t PackQuads(std::int64_t count, std::int64_t width, const 
   return quads;
 }
 
-// [keys, width] of stride `stride` to transposed panels; keys beyond the end are zeros.
+// Packs [keys, width] of stride `stride` into transposed panels; keys beyond the end are zeros.
 template <Number T>
 HWY_INLINE void PackPanels(std::int64_t keys, std::int64_t width, const T* from, std::int64_t stride,
                            float* to) {
@@ -71,8 +72,8 @@ HWY_INLINE void PackPanels(std::int64_t keys, std::int64_t width, const T* from,
   }
 }
 
-// scores[rows, seen] = left[rows, width] * panels, for the query rows [first, first + rows): each strip up
-// to the last key that it sees, rounded up to a vector.
+// Computes scores[rows, seen] = left[rows, width] * panels, for the query rows [first, first + rows). Each
+// strip goes up to the last key that it sees, rounded up to a vector.
 HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::int64_t rows,
                            std::int64_t width, const float* left, const float* panels, float* scores) {
   const std::int64_t seen = plan.seen_before(first + rows);
@@ -88,7 +89,7 @@ HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::i
   }
 }
 
-// Zeros from `seen` on, as far as a strip of rows or of keys can read: products need no mask.
+// Writes zeros from `seen` on, as far as a strip of rows or of keys can read, so that products need no mask.
 HWY_INLINE void ClearUnseen(std::int64_t seen, float* row) {
   std::memset(row + seen, 0, static_cast<std::size_t>(kStrip) * sizeof(float));
 }

@@ -17,10 +17,10 @@ namespace HWY_NAMESPACE {
 
 struct RowSum {
   float inverse, lse;
-  float carried;  // what earlier keys have given counts so much, before `inverse`
+  float carried;  // weight of the results for earlier keys, before `inverse`
 };
 
-// row[0, seen) becomes exp(scale * row - max), with the largest of it and, onward, of `before`, the lse
+// Turns row[0, seen) into exp(scale * row - max), with the largest score and, onward, with `before`, the lse
 // of earlier keys. The row is padded: it may be written up to a whole vector.
 template <bool kOnward>
 HWY_INLINE RowSum SoftmaxRow(std::int64_t seen, float scale, float before, float* HWY_RESTRICT row) {
@@ -56,7 +56,7 @@ HWY_INLINE void ScaleLine(std::int64_t n, float factor, float* line) {
                  HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, line + c), hn::Set(d, factor)), d, line + c); });
 }
 
-// One block of query rows of one head: o and lse of rows [first, first + rows).
+// Computes o and lse of one block of query rows of one head: rows [first, first + rows).
 template <bool kOnward, Number T, Number O>
 HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& s, std::int64_t first,
                              std::int64_t rows, const T* q, O* o, float* lse) {

@@ -19,7 +19,7 @@ HWY_INLINE float Dot(std::int64_t n, const float* a, const T* b) {
                         HWY_ATTR { return hn::Mul(LoadFloats(d, a + i), LoadFloats(d, b + i)); });
 }
 
-// p: scores to probabilities; dp: their gradient to that of the unscaled scores, p (dp - delta) scale.
+// Turns scores into probabilities p, and dp into the gradient of the unscaled scores, p (dp - delta) scale.
 // Both rows are padded and written up to a whole vector.
 HWY_INLINE void ScoreGradientRow(std::int64_t seen, float scale, float lse, float delta,
                                  float* HWY_RESTRICT p, float* HWY_RESTRICT dp) {
@@ -36,8 +36,8 @@ HWY_INLINE void ScoreGradientRow(std::int64_t seen, float scale, float lse, floa
   }
 }
 
-// The pointers of one query head's block of rows, and of its kv head, whose gradients have rows of their own
-// strides. T is the format of inputs, Q that of dq.
+// Pointers of one query head's block of rows, and of its kv head, whose gradients have strides of their own.
+// T is the format of inputs, Q that of dq.
 template <Number T, Number Q>
 struct BackwardBlock {
   const T *q, *o, *d_o;
@@ -47,7 +47,7 @@ struct BackwardBlock {
   std::int64_t k_stride, v_stride, first, rows;
 };
 
-// scores and d_scores of the block, then dq.
+// Computes scores and d_scores of the block, then dq.
 template <Number T, Number Q>
 HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
                               const BackwardBlock<T, Q>& block) {
@@ -78,7 +78,8 @@ HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackward
   }
 }
 
-// dk += d_scores^T q and dv += scores^T d_o: a strip of keys meets the rows from the first that sees it.
+// Computes dk += d_scores^T q and dv += scores^T d_o. A strip of keys meets the rows from the first that sees
+// it.
 template <Number T, Number Q>
 HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
                                  const BackwardBlock<T, Q>& block) {
@@ -95,7 +96,7 @@ HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackw
   }
 }
 
-// `block`: with the gradients of the kv head.
+// `block` has the gradients of the kv head.
 template <Number T, Number Q>
 void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, const BackwardTensors& t,
                   std::int64_t b, std::int64_t h, BackwardBlock<T, Q> block) {

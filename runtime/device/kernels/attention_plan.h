@@ -1,9 +1,9 @@
-// How attention is cut, and where its scratch lies. The same for every vector target.
+// The blocking of attention, and the layout of its scratch. It is the same for every vector target.
 //
-// Queries are taken in blocks of kBlock rows; a block's scores against all keys it can see stay in L2. Inside
-// a block, strips of kStrip rows follow the causal triangle: a strip computes no keys beyond its last row
-// (rounded up to a vector). Keys are stored transposed in panels of kPanel keys, [head_dim][kPanel] each, so
-// that a panel stays in L1 while the block's strips pass over it.
+// Queries are taken in blocks of kBlock rows; a block's scores against all keys that it can see stay in L2.
+// Inside a block, strips of kStrip rows follow the causal triangle: a strip computes no keys beyond its last
+// row (rounded up to a vector). Keys are stored transposed in panels of kPanel keys, [head_dim][kPanel] each,
+// so that a panel stays in L1 while the block's strips pass over it.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ struct AttentionPlan {
         q_rows(s.q_rows > 0 ? s.q_rows : s.seq),
         kv_rows(s.kv_rows > 0 ? s.kv_rows : keys),
         panels((keys + kPanel - 1) / kPanel),
-        // Not a multiple of 4 KiB, or the rows of a block would share a few cache sets; and room for the
-        // zeros behind the last key that a row sees.
+        // The stride must not be a multiple of 4 KiB, or the rows of a block would share a few cache sets. It
+        // has room for the zeros behind the last key that a row sees.
         score_stride(panels * kPanel + 16),
         scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
         table(s.seen),
@@ -52,7 +52,7 @@ struct AttentionPlan {
     HR_CHECK(table == nullptr || (onward && batch == 1 && !causal), "a table is of one sequence");
   }
 
-  // Keys that query row i sees, and those that any row before `end` sees.
+  // Number of keys that query row i sees, and number that any row before `end` sees.
   std::int64_t seen(std::int64_t i) const {
     if (table != nullptr) return table[i];
     return causal ? i + 1 : keys;
@@ -70,7 +70,8 @@ struct AttentionPlan {
   bool causal, onward, rounded;
 };
 
-// Pieces of 64-byte aligned floats cut from the scratch one after the other; from null, it only counts.
+// Cuts 64-byte aligned pieces of floats from the scratch, one after the other. With a null scratch it only
+// counts.
 class ScratchCursor {
  public:
   explicit ScratchCursor(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
@@ -99,7 +100,7 @@ struct AttentionScratch {
   float* values;   // [keys, value_dim] of v
   float* queries;  // [block, head_dim]
   float* scores;   // [block, score_stride], then the probabilities
-  float* out;      // [strip, value_dim] of o, where it is rounded
+  float* out;      // [strip, value_dim] of o, if it is rounded
 };
 
 struct AttentionBackwardScratch {
@@ -122,7 +123,7 @@ struct AttentionBackwardScratch {
   float* d_out;         // [block, value_dim]
   float* scores;        // [block, score_stride], then the probabilities
   float* d_scores;      // [block, score_stride]: gradient of the probabilities, then of the scaled scores
-  float *dq, *dk, *dv;  // [strip, head_dim], [keys, head_dim], [keys, value_dim], where they are rounded
+  float *dq, *dk, *dv;  // [strip, head_dim], [keys, head_dim], [keys, value_dim], if they are rounded
 };
 
 // The arguments of attention_backward.

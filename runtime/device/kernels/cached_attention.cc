@@ -13,15 +13,15 @@
 namespace hyperrun::kernels {
 namespace {
 
-constexpr std::int64_t kTile = 256;   // cached positions that are taken at once
-constexpr std::int64_t kFewRows = 4;  // too few to pay for packing the keys
+constexpr std::int64_t kTile = 256;   // cached positions taken at once
+constexpr std::int64_t kFewRows = 4;  // rows that are too few to pay for packing the keys
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 struct Pass {
   ConstArray q, k, v;
   Array o;
-  float* lse = nullptr;  // of a part
+  float* lse = nullptr;  // lse of a part
 };
 
 class CachedAttention {
@@ -106,7 +106,7 @@ class CachedAttention {
     if (s_.rounded) convert(count * s_.heads * s_.value_dim, ConstArray(sums_), own.o);
   }
 
-  // All of it is in pages. Tile by tile of what is held, each query as far as it sees.
+  // Attends to pages, which hold the new positions too: tile by tile, each query as far as it sees.
   void attend_to_held(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
     const std::int64_t start = sequence.start, count = sequence.count;
     const std::int64_t all = held_.before(start + count);
@@ -114,7 +114,7 @@ class CachedAttention {
       const std::int64_t n = std::min(kTile, all - from);
       fetch(sequence, from, n, keys, values);
       AttentionShape shape = of_tile(count, n);
-      shape.q_rows = s_.seq;  // of lse
+      shape.q_rows = s_.seq;  // distance of batch entries in lse
       for (std::int64_t i = 0; i < count; ++i)
         seen_[i] =
             static_cast<std::int32_t>(std::clamp<std::int64_t>(held_.before(start + i + 1) - from, 0, n));
@@ -131,7 +131,7 @@ class CachedAttention {
     });
   }
 
-  // What is held here of this pass.
+  // Writes this device's part of the new keys and values to the pages.
   void put(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
     const std::int64_t first = held_.before(sequence.start);
     const auto copy = [&](std::int64_t i, std::int64_t at, std::int64_t run) {
@@ -150,7 +150,7 @@ class CachedAttention {
 
   const CachedShape& s_;
   Held held_{s_.page, s_.parts, s_.part};
-  std::int64_t number_;  // bytes of one
+  std::int64_t number_;  // bytes of one number
   std::byte* next_;
   std::int64_t bytes_ = 0;
   std::byte *tile_keys_ = nullptr, *tile_values_ = nullptr, *inner_ = nullptr;

@@ -1,11 +1,11 @@
-// Attention of a sequence that grows: the queries of this pass against keys and values that lie in pages, and
-// against those of this pass, which are put there.
+// Attention of a growing sequence. The queries of this pass see cached keys and values in pages, and those of
+// this pass, which are added to the pages.
 //
 //   q [seq, heads, head_dim]   k, v [seq, kv_heads, .]   o [seq, heads, value_dim]
 //   keys, values [pages, page, kv_heads, .]
 //
-// When it brings fewer than `seq` tokens the other rows of o are 0. What is cached is taken tile by tile
-// along the sequence, wherever its pages lie: a result does not depend on where that is.
+// If the pass brings fewer than `seq` tokens, the other rows of o are 0. The cache is read tile by tile along
+// the sequence, wherever its pages lie, so the result does not depend on their places.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hyperrun::kernels {
 
 struct CachedShape {
   std::int64_t seq = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
-  std::int64_t page = 0;  // positions of a page, or of its part
+  std::int64_t page = 0;  // positions of a page, or of this device's part of it
   bool rounded = false;   // arrays are bfloat16
   std::int64_t parts = 1, part = 0;
 };
@@ -41,9 +41,9 @@ struct CachedSequence {
 void cached_attention(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray k,
                       ConstArray v, Array keys, Array values, Array o, void* scratch);
 
-// Where several devices hold the sequence, each a part of every page: what the positions of this one give,
-// for merge_parts.h. A row that sees none of them has 0 in o and -inf in lse, and so have those that bring no
-// token.
+// Attention over this device's positions, if several devices each hold a part of every page. merge_parts.h
+// puts the results together. Rows that see no position of this device, or bring no token, have 0 in o and
+// -inf in lse.
 //
 //   o float32[seq, heads, value_dim]   lse [heads, seq]
 void cached_attention_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q,

@@ -20,7 +20,7 @@ float MaxRow(std::int64_t n, ConstArray x) {
   return max;
 }
 
-// x becomes exp((x - max) * scale); returns the sum.
+// Turns x into exp((x - max) * scale); returns the sum.
 template <Number T>
 float ExpRowAs(std::int64_t n, float max, float scale, T* x) {
   return SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {

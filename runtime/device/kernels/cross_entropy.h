@@ -1,5 +1,5 @@
-// Cross entropy over a vocabulary that may be split over devices, in pieces between which the devices
-// exchange rows' statistics:
+// Cross entropy over a vocabulary that may be split over devices. The devices exchange statistics of rows
+// between its steps:
 //
 //   softmax_stats        each device: e = exp(l - m_local), m_local, s_local = sum e, t_local
 //     all-reduce max     m = max of m_local
@@ -11,7 +11,7 @@
 //
 // On one device m = m_local, s = s_local, t = t_local. A row whose target is negative is ignored: it adds
 // nothing to the loss and its gradient is zero. Logits, e and dlogits have one format; statistics are
-// float32, and of e as it is before it is rounded.
+// float32, and use e before it is rounded.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,29 @@
 
 namespace hyperrun::kernels {
 
-// logits [rows, vocab_local], overwritten with e; m_local, s_local, t_local [rows]. t_local is the target's
-// logit when the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local > 0. All
-// of logits times `scale`, which is above 0.
+// Overwrites logits [rows, vocab_local] with e, and writes m_local, s_local, t_local [rows]. t_local is the
+// target's logit if the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local >
+// 0. Logits are first multiplied by `scale`, which is above 0.
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                    const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local,
                    float scale = 1);
 
-// All [rows]; s_adj may be s_local.
+// All arrays are [rows]; s_adj may be s_local.
 void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
                   float* s_adj);
 
-// *loss = scale * sum over the rows that count, each times its weight, in double and in row order. Returns
-// how many counted. `weights` [rows]; none: all are 1.
+// Sets *loss = scale * sum over the counted rows, each times its weight, in double and in row order. Returns
+// the number of counted rows. `weights` [rows]; null: all are 1.
 std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
                                 const float* s, const float* t, double scale, float* loss,
                                 const float* weights = nullptr);
 
-// The log probability of each row's target; 0 where none is counted.
+// Writes the log probability of each row's target; 0 for ignored rows.
 void log_probs(std::int64_t rows, const std::int32_t* targets, const float* m, const float* s, const float* t,
                float* logp);
 
-// e [rows, vocab_local] as left by softmax_stats, overwritten with the gradient of the logits. m, s: of the
-// whole vocabulary. `weights` [rows]; none: all are 1.
+// Overwrites e [rows, vocab_local], as left by softmax_stats, with the gradient of the logits. m and s are of
+// the whole vocabulary. `weights` [rows]; null: all are 1.
 void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                             const std::int32_t* targets, const float* m_local, const float* m, const float* s,
                             float scale, Array e, const float* weights = nullptr);

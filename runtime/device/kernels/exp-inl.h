@@ -1,9 +1,9 @@
-// exp and what is made of it, of a vector of floats. See vector-inl.h for the guard.
+// The exponential function of a vector of floats, and functions made of it. See vector-inl.h for the guard.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts, the first of 15 bits, so that n times it is exact);
-// exp r = 1 + r + r^2 p(r) with p of degree 4, the one whose largest relative error on that interval is least
-// (3.1e-9, by Remez' exchange); 2^n by the exponent's bits. The test measures the error over all of the
-// range.
+// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts, the first of 15 bits, so that n times it is exact).
+// exp r = 1 + r + r^2 p(r) with p of degree 4, which has the least maximal relative error on that interval
+// (3.1e-9, by Remez' exchange). 2^n is made from the exponent's bits. The test measures the error over the
+// whole range.
 #if defined(HYPERRUN_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HYPERRUN_KERNELS_EXP_INL_H_
 #undef HYPERRUN_KERNELS_EXP_INL_H_
@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr float kExpLowest = -87.3365447F;  // ln of the smallest normal float
 inline constexpr float kExpHighest = 88.7228317F;  // ln of the largest float
 
-// r = x - n ln 2 and the polynomial, without the factor 2^n.
+// The polynomial of r = x - n ln 2, without the factor 2^n.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpFraction(D d, V x, V n) {
   auto r = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1F), x);
@@ -36,14 +36,14 @@ HWY_INLINE V ExpFraction(D d, V x, V n) {
   return hn::Add(hn::MulAdd(hn::Mul(p, r), r, r), hn::Set(d, 1.0F));
 }
 
-// 2^n for integers n in [-126, 127].
+// The factor 2^n for integers n in [-126, 127].
 template <class D, class VI>
 HWY_INLINE hn::Vec<D> PowerOfTwo(D d, VI n) {
   const hn::RebindToSigned<D> di;
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
 }
 
-// For x <= 0 (a softmax subtracts the maximum): 0 below kExpLowest, NaN stays NaN.
+// exp(x) for x <= 0 (a softmax subtracts the maximum): 0 below kExpLowest, NaN stays NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpOfNegative(D d, V x) {
   const auto ni = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504F)));
@@ -51,7 +51,7 @@ HWY_INLINE V ExpOfNegative(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kExpLowest)), hn::Mul(y, PowerOfTwo(d, ni)));
 }
 
-// For any x. 2^128 is no float, so that the factor is applied in two halves.
+// exp(x) for any x. 2^128 is no float, so the factor is applied in two halves.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   const auto ni = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504F)));

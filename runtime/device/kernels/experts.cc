@@ -14,7 +14,7 @@
 namespace hyperrun::kernels {
 namespace {
 
-// What a token thinks of each expert.
+// A token's probability of each expert.
 void probabilities(const Routing& how, const float* logits, float* p) {
   if (how.sigmoid) {
     for (std::int64_t e = 0; e < how.experts; ++e) p[e] = 1 / (1 + std::exp(-logits[e]));
@@ -26,7 +26,7 @@ void probabilities(const Routing& how, const float* logits, float* p) {
   for (std::int64_t e = 0; e < how.experts; ++e) p[e] /= sum;
 }
 
-// The experts' first rows.
+// Index of each expert's first row.
 void offsets(const Routing& how, const std::int32_t* ids, std::int32_t* next) {
   std::fill_n(next, how.experts, 0);
   for (std::int64_t i = 0; i < how.tokens * how.choices; ++i)
@@ -39,7 +39,7 @@ std::int32_t expert_of(std::int32_t id) { return id < 0 ? -1 - id : id; }
 
 constexpr float kNotToBeChosen = -std::numeric_limits<float>::infinity();
 
-// Leaves to choose from the experts of a token's best groups.
+// Keeps the experts of a token's best groups; the others cannot be chosen.
 void keep_best_groups(const Routing& how, float* scores) {
   const std::int64_t size = how.experts / how.groups;
   const auto strength = [&](std::int64_t g) {
@@ -73,10 +73,10 @@ float dot(std::int64_t n, const T* a, const T* b) {
   return all;
 }
 
-// A piece of a row at a time, whose sums are kept in registers.
+// Columns of a row that are summed in registers at a time.
 constexpr std::int64_t kPiece = 64;
 
-// y[width] of one token: its rows, of each the next of its expert, times their gates.
+// y[width] of one token: the sum of its rows, the next one of each of its experts, times their gates.
 template <Number T>
 void combine_token(std::int64_t width, std::int64_t choices, const T* rows, const std::int32_t* ids,
                    const float* gates, const std::int32_t* next, T* y) {
@@ -138,13 +138,14 @@ void admit(const Routing& how, std::int64_t token, std::int64_t capacity, std::i
 void route_backward(const Routing& how, const float* logits, const std::int32_t* ids, const float* load,
                     const float* dgates, float* dlogits) {
   for (std::int64_t t = 0; t < how.tokens; ++t) {
-    // p lies where the result will.
+    // p is stored in the place of the result.
     float* p = dlogits + t * how.experts;
     probabilities(how, logits + t * how.experts, p);
     const std::int32_t* id = ids + t * how.choices;
     const float* dgate = dgates + t * how.choices;
-    // Of g_j = scale p_j / s, s the sum of the chosen p or 1: dp_j = scale (dg_j - sum_i dg_i p_i / s) / s.
-    // (p / s first: it is 1 for a single choice, whose gradient then is 0 and not what rounding leaves.)
+    // The derivative of g_j = scale p_j / s, with s the sum of the chosen p or 1, is dp_j = scale (dg_j -
+    // sum_i dg_i p_i / s) / s. (p / s is computed first: it is 1 for a single choice, whose gradient is then
+    // exactly 0.)
     float s = how.normalize ? 0 : 1, mean = 0;
     for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) s += p[expert_of(id[j])];
     for (std::int64_t j = 0; how.normalize && j < how.choices; ++j)
@@ -153,8 +154,10 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
       const auto* at = std::find_if(id, id + how.choices, [&](std::int32_t i) { return expert_of(i) == e; });
       return at == id + how.choices ? 0 : how.scale * (dgate[at - id] - mean) / s;
     };
-    const auto pull = [&](std::int64_t e) { return how.aux == 0 ? 0 : how.aux * load[e]; };  // of the balance
-    float all = 1, aux_mean = 0;                                                             // of p / all
+    const auto pull = [&](std::int64_t e) {
+      return how.aux == 0 ? 0 : how.aux * load[e];
+    };                            // gradient of the balance
+    float all = 1, aux_mean = 0;  // mean of p / all
     if (how.sigmoid) all = std::accumulate(p, p + how.experts, 0.0F);
     if (how.sigmoid)
       for (std::int64_t e = 0; e < how.experts; ++e) aux_mean += pull(e) * p[e] / all;

@@ -1,9 +1,9 @@
-// Mixture of experts: routing, and the rows that tokens send to the experts they have chosen.
+// Mixture of experts: routing, and the rows that tokens send to their experts.
 //
 // A routing gives each of `tokens` tokens `choices` different experts of `experts`. Its rows, one for each
-// (token, choice), lie sorted by expert, within an expert in the order of the tokens. counts[e] of them are
-// e's. A choice that was dropped has the number -1 - e for expert e, no row, and the gate 0. What is routed
-// (logits, gates and their gradients) is float32; x, rows and y of a call have one format.
+// (token, choice), lie sorted by expert, and within an expert in the order of the tokens. counts[e] is the
+// number of rows of expert e. A dropped choice of expert e has the number -1 - e, no row, and the gate 0.
+// Routing data (logits, gates and their gradients) are float32; x, rows and y of a call have one format.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace hyperrun::kernels {
 
-// How logits become gates. With p = softmax or sigmoid of a token's logits, the `choices` experts of highest
-// p (+ bias) are taken; gates are their p, divided by their sum when `normalize`, times `scale`. Of the
-// load-balancing loss (Fedus et al. 2022) aux x sum_e load_e P_e, P_e the sum over tokens of p (of p over its
-// sum where it is a sigmoid's), only the gradient exists: `aux` carries all constant factors. With several
-// `groups` of experts a token chooses in `group_choices` of them: those whose two highest p (+ bias) add up
-// to most.
+// The rule that turns logits into gates. With p = softmax or sigmoid of a token's logits, the `choices`
+// experts of highest p (+ bias) are taken. Gates are their p, divided by their sum if `normalize`, times
+// `scale`. The load-balancing loss (Fedus et al. 2022) is aux x sum_e load_e P_e, with P_e the sum over
+// tokens of p (for a sigmoid: of p over its sum). Only its gradient exists: `aux` carries all constant
+// factors. With several `groups` of experts a token chooses within `group_choices` of them: those whose two
+// highest p (+ bias) have the largest sum.
 struct Routing {
   std::int64_t tokens = 0, experts = 0, choices = 0;
   bool sigmoid = false, normalize = true;
@@ -26,34 +26,36 @@ struct Routing {
   std::int64_t groups = 1, group_choices = 1;
 };
 
-// logits [tokens, experts]; bias [experts] or null -> gates [tokens, choices], ids [tokens, choices] (highest
-// first, of equals the lower number), load [experts]: how often each was chosen. `row`: scratch, [2,
-// experts].
+// Routes: logits [tokens, experts]; bias [experts] or null -> gates [tokens, choices], ids [tokens, choices]
+// (highest first, among equals the lower number), load [experts]: the number of tokens of each expert. `row`:
+// scratch, [2, experts].
 void route(const Routing& how, const float* logits, const float* bias, float* gates, std::int32_t* ids,
            float* load, float* row);
 
-// Drops the choices of a token whose experts have `capacity` tokens already; `taken` [experts] counts on.
+// Drops the choices of a token whose experts have `capacity` tokens already; adds the others to `taken`
+// [experts].
 void admit(const Routing& how, std::int64_t token, std::int64_t capacity, std::int32_t* taken, float* gates,
            std::int32_t* ids);
 
-// -> dlogits [tokens, experts]; load as the balance shall see it (of all devices); without aux it may be
+// Writes dlogits [tokens, experts]. `load` is that of the balance (of all devices); without aux it may be
 // null.
 void route_backward(const Routing& how, const float* logits, const std::int32_t* ids, const float* load,
                     const float* dgates, float* dlogits);
 
-// x [tokens, width] -> rows [tokens * choices at most, width], counts [experts].
+// Dispatches: x [tokens, width] -> rows [tokens * choices at most, width], counts [experts].
 void dispatch(const Routing& how, std::int64_t width, ConstArray x, const std::int32_t* ids, Array rows,
               std::int32_t* counts, std::int32_t* next);
-// y [tokens, width] = sum over choices of gate (1 when gates is null) times row. `next`: scratch, [experts].
+// Combines: y [tokens, width] = sum over choices of gate (1 if gates is null) times row. `next`: scratch,
+// [experts].
 void combine(const Routing& how, std::int64_t width, ConstArray rows, const std::int32_t* ids,
              const float* gates, Array y, std::int32_t* next);
-// dy [tokens, width] -> drows = gate dy, dgates = row . dy (0 of what was dropped).
+// Writes drows = gate dy and dgates = row . dy (0 for dropped choices) from dy [tokens, width].
 void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, ConstArray rows,
                       const std::int32_t* ids, const float* gates, Array drows, float* dgates,
                       std::int32_t* next);
 
-// Rows that came from rows.sources devices, of each sorted by expert, to the order of experts (of each the
-// sources in order), or back. Of a tile: to its own rows of that order, see tile_rows.h.
+// Sorts rows that came from rows.sources devices, each part sorted by expert, by expert and then source; or
+// back. For a tile: to its own rows of that order, see tile_rows.h.
 void regroup(const GroupRows& rows, std::int64_t width, ConstArray in, Array out, bool back);
 
 // For each group of rows: out [rows, n] (+)= x [rows, k] b^T with b [n, k] (b [k, n] when !trans_b).

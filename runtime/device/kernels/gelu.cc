@@ -29,7 +29,7 @@ void GeluAs(std::int64_t n, const T* x, T* y) {
   });
 }
 
-// With s the gate: dx = dy (s + s (1 - s) x (kLinear + 3 kCubic x^2)).
+// The gradient, with s the gate: dx = dy (s + s (1 - s) x (kLinear + 3 kCubic x^2)).
 template <Number T>
 void GeluBackwardAs(std::int64_t n, const T* x, const T* dy, T* dx) {
   ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {

@@ -21,8 +21,8 @@ int to_blas(std::int64_t v) {
 
 CBLAS_TRANSPOSE to_blas(Trans t) { return t == Trans::kYes ? CblasTrans : CblasNoTrans; }
 
-// Floats in the vectors that OpenBLAS' kernels for a processor use; of names not listed it is taken to know
-// best.
+// True if OpenBLAS' kernels for this processor use vectors of fewer floats; false for a core that is not
+// listed.
 bool openblas_vectors_narrower_than(std::int64_t lanes) {
   const std::string_view core = openblas_get_corename();
   for (const std::string_view sse : {"Prescott", "Core2", "Penryn", "Nehalem", "Barcelona"})
@@ -54,9 +54,9 @@ void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, st
 }  // namespace
 
 // OpenBLAS does not know every processor (a new one may get the kernels of an old one, at half the rate), and
-// a user may have set OPENBLAS_CORETYPE. Where its vectors are narrower than the processor's, ours are the
-// faster, for few rows and columns as well; and rows keep their bits however many there are, which those of
-// OpenBLAS' kernels do not.
+// a user may have set OPENBLAS_CORETYPE. If its vectors are narrower than the processor's, our kernels are
+// faster, for few rows and columns as well. Besides, rows keep their bits for any number of rows, which
+// OpenBLAS' kernels do not guarantee.
 bool packed_gemm_pays() {
   static const bool wider = openblas_vectors_narrower_than(packed_gemm_lanes());
   return wider;

@@ -14,19 +14,19 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-// Rows of a transposed B that are read side by side: a core has more of them under way from memory than of a
-// single one. Their sums are held in registers, of which AVX2 has 16.
+// Rows of a transposed B that are read side by side: a core has more loads under way from several rows than
+// from one. Their sums are held in registers, of which AVX2 has 16.
 constexpr int kRows = HWY_TARGET == HWY_AVX2 ? 8 : 16;
-// So many columns before they are due they are called for. With all of these rows' columns under way at once,
-// a small cache would lose the first before they are read.
+// Distance of prefetches, in columns. With all of these rows' columns under way at once, a small cache would
+// lose the first before they are read.
 constexpr std::int64_t kAhead = 128;
 // Columns of B whose sums are held in registers, in vectors.
 constexpr int kColumnVecs = 8;
-// So many of its rows before they are due they are called for.
+// Distance of prefetches, in rows of B.
 constexpr std::int64_t kRowsAhead = 8;
 
-// The products of `a` with kCount rows of B. Where they end, the first columns of the next rows are called
-// for: the processor itself does not look beyond a page.
+// Computes the products of `a` with kCount rows of B. At their ends it prefetches the first columns of the
+// next rows: the processor itself does not look beyond a page.
 template <int kCount>
 HWY_INLINE void Dots(std::int64_t k, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                      std::int64_t ldb, bool accumulate, float* HWY_RESTRICT c) {

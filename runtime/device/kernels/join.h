@@ -1,4 +1,4 @@
-// Rows put together from two, of which the second may serve several of the first. Operands of a call have one
+// Joins rows from two arrays; a row of the second may serve several of the first. Operands of a call have one
 // format.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace hyperrun::kernels {
 
-// a [rows, repeat, left], b [rows, right] -> y [rows, repeat, left + right].
+// Joins a [rows, repeat, left] and b [rows, right] to y [rows, repeat, left + right].
 void join(std::int64_t rows, std::int64_t repeat, std::int64_t left, std::int64_t right, ConstArray a,
           ConstArray b, Array y);
-// dy -> da, db (the sum over what repeats it).
+// Computes da and db (the sum over its repetitions) from dy.
 void join_backward(std::int64_t rows, std::int64_t repeat, std::int64_t left, std::int64_t right,
                    ConstArray dy, Array da, Array db);
 

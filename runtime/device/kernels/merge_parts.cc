@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// One row of one head. `apart`: from a part's to the next one's.
+// Merges one row of one head. `apart` is the distance from one part to the next.
 template <Number O>
 HWY_INLINE void MergeRow(const PartsShape& s, const float* parts, std::int64_t apart, const float* lse,
                          std::int64_t lse_apart, O* o) {

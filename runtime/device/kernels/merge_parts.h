@@ -1,10 +1,10 @@
-// Attention to keys that several devices hold, put together from what each has found (Liu et al. 2023): with
-// lse the log-sum-exp of a part's scores, o = sum(exp(lse) o) / sum(exp(lse)) over the parts, in their order.
+// Merges attention to keys that several devices hold (Liu et al. 2023). With lse the log-sum-exp of a part's
+// scores, o = sum(exp(lse) o) / sum(exp(lse)) over the parts, in their order.
 //
-//   parts float32[parts, batch, seq, heads, width]   lse [parts, batch, heads, seq]   o [batch, seq, heads,
-//   width]
+//   parts float32[parts, batch, seq, heads, width]   lse [parts, batch, heads, seq]
+//   o [batch, seq, heads, width]
 //
-// A row of which no part has seen a key, whose lse are all -inf, is 0.
+// A row for which no part has seen a key, whose lse are all -inf, is 0.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 namespace hyperrun::kernels {
 namespace {
 
-// Of the result, and of the sum at a time: all three blocks stay in L2, and an element is widened once for
-// kSide multiplications.
+// Sides of a block of the result, and depth of the sum at a time. All three blocks stay in L2, and an element
+// is widened once for kSide multiplications.
 constexpr std::int64_t kSide = 192, kDepth = 256;
 
 struct Widened {
@@ -25,7 +25,7 @@ struct Block {
   std::int64_t stride;
 };
 
-// [rows, cols] as floats: as they lie, or copied to `room`.
+// [rows, cols] as floats: in place, or copied to `room`.
 Block widen(std::int64_t rows, std::int64_t cols, ConstArray from, std::int64_t stride, float* room) {
   if (from.dtype() == DType::kF32) return {from.as<float>(), stride};
   for (std::int64_t row = 0; row < rows; ++row) convert(cols, from + row * stride, room + row * cols);
@@ -55,7 +55,7 @@ void mixed_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, st
       const std::int64_t stride = in_place ? ldc : cols;
       if (!in_place && beta != 0.0F) widen(rows, cols, to, ldc, sum);
       std::int64_t at = 0;
-      do {  // once at least: a sum of nothing is zero
+      do {  // at least once: a sum of nothing is zero
         const std::int64_t depth = std::min(kDepth, k - at);
         const Block left = operand(trans_a, row, rows, at, depth, a, lda, w.a.data());
         const Block right = operand(trans_b, at, depth, col, cols, b, ldb, w.b.data());

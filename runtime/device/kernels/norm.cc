@@ -17,7 +17,7 @@ float Rstd(const NormShape& s, float squares) {
   return 1.0F / std::sqrt(squares / static_cast<float>(s.whole) + s.eps);
 }
 
-// 0 of a norm that is not centered: what is subtracted then changes no bit.
+// The mean of a row; 0 for a norm that is not centered, which changes no bit when subtracted.
 float Mean(const NormShape& s, const float* sums, std::int64_t row) {
   return sums == nullptr ? 0.0F : sums[row] / static_cast<float>(s.whole);
 }
@@ -82,14 +82,14 @@ void NormDotsAs(const NormShape& s, const T* dy, const T* x, const T* w, const f
   }
 }
 
-// What the gradient of a row needs to know of it.
+// Figures of a row that its gradient needs.
 struct NormRow {
   float r, mean;
   float pull;   // r^3 times the mean of dy x w
   float shift;  // r times the mean of dy w
 };
 
-// With x centered: dx = [addend +] r w dy - shift - x pull;  dw += r x dy.
+// The gradient, with x centered: dx = [addend +] r w dy - shift - x pull;  dw += r x dy.
 template <bool kAddend, Number T>
 HWY_INLINE void RowBackward(std::int64_t n, const T* dy, const T* x, const T* HWY_RESTRICT w,
                             const NormRow& row, const T* addend, T* dx, float* HWY_RESTRICT dw) {

@@ -9,8 +9,9 @@
 
 #include "runtime/device/kernels/random.h"
 
-// Wichura 1988, algorithm AS 241, PPND7: about seven digits. In double with only + * / (and log, sqrt in the
-// tails), and without fused products (the build forbids them here): the same bits on every x86-64.
+// Algorithm AS 241, PPND7 (Wichura 1988), with about seven digits. It is computed in double with only + * /
+// (and log, sqrt in the tails), and without fused products (the build forbids them here), so that every
+// x86-64 gets the same bits.
 #ifndef HYPERRUN_NORMAL_BLOCKS_CONSTANTS
 #define HYPERRUN_NORMAL_BLOCKS_CONSTANTS
 namespace hyperrun::kernels {
@@ -44,7 +45,7 @@ HWY_INLINE V Polynomial(D d, V x, const std::array<double, N>& c) {
   return y;
 }
 
-// Philox words live in the low halves of 64-bit lanes; what is in the upper halves does not matter.
+// Philox words live in the low halves of 64-bit lanes; the upper halves do not matter.
 template <class D, class V>
 HWY_INLINE void Philox(D d, const std::array<std::uint32_t, 2>& key, V& c0, V& c1, V& c2, V& c3) {
   const hn::Repartition<std::uint32_t, D> half;
@@ -61,11 +62,11 @@ HWY_INLINE void Philox(D d, const std::array<std::uint32_t, 2>& key, V& c0, V& c
   }
 }
 
-// The deviates of a vector of words; `tails` are the lanes that the central function does not serve.
+// Computes the deviates of a vector of words; `tails` are the lanes outside the central function's range.
 template <class D, class V, class Tails>
 HWY_INLINE hn::Vec<D> Central(D d, V words, double std, Tails& tails) {
   const hn::RebindToUnsigned<D> du;
-  // 2^52 + word, exact, without a conversion of 64-bit integers, which few processors have.
+  // This is 2^52 + word, exactly, without a conversion of 64-bit integers, which few processors have.
   const auto biased = hn::Or(hn::And(words, hn::Set(du, 0xFFFFFFFFU)), hn::Set(du, 0x4330000000000000U));
   const auto word = hn::Sub(hn::BitCast(d, biased), hn::Set(d, 0x1p52));
   const auto p = hn::Mul(hn::Add(word, hn::Set(d, 0.5)), hn::Set(d, 0x1p-32));
@@ -76,7 +77,7 @@ HWY_INLINE hn::Vec<D> Central(D d, V words, double std, Tails& tails) {
   return hn::Mul(hn::Set(d, std), value);
 }
 
-// How many of the blocks it has done: whole vectors.
+// Computes whole vectors of blocks, and returns the number of blocks done.
 std::int64_t Blocks(const NormalStream& stream, std::uint64_t first, std::int64_t blocks, float* out) {
   const hn::ScalableTag<std::uint64_t> du;
   const hn::ScalableTag<double> dd;

@@ -14,20 +14,20 @@ struct AdamW {
   float grad_factor = 1;       // multiplies every gradient first (clipping)
 };
 
-// 1 - beta^step, step counted from 1, in double.
+// Returns 1 - beta^step, step counted from 1, in double.
 float bias_correction(double beta, std::int64_t step);
 
-// In place over w, m, v, in one pass:
+// Updates w, m, v in place, in one pass:
 //   g' = g * grad_factor;  m = beta1 m + (1 - beta1) g';  v = beta2 v + (1 - beta2) g'^2
 //   w -= lr * ((m / bias1) / (sqrt(v / bias2) + eps) + weight_decay * w)
 void adamw(std::int64_t n, const AdamW& a, const float* g, float* w, float* m, float* v);
 
 struct ClipFactor {
-  float norm = 0;    // of the whole gradient
+  float norm = 0;    // norm of the whole gradient
   float factor = 1;  // min(1, max_norm / norm); 1 when max_norm is 0 (no clipping) or the norm is 0
 };
 
-// Not finite sums give a norm that is not finite, which the caller must treat as an error.
+// A sum that is not finite gives a norm that is not finite, which the caller must treat as an error.
 ClipFactor clip_factor(float sum_of_squares, float max_norm);
 
 }  // namespace hyperrun::kernels

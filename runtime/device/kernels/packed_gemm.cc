@@ -16,8 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-// A strip of rows of A as columns of kStrip, one after the other in memory: the product reads them all from
-// one place.
+// Packs a strip of rows of A as contiguous columns of kStrip, which the product reads from one place.
 HWY_INLINE void PackStrip(std::int64_t rows, std::int64_t depth, const float* from, std::int64_t lda,
                           float* to) {
   static_assert(kStrip == 6, "two transposes of 4 rows, which share two");
@@ -31,7 +30,7 @@ HWY_INLINE void PackStrip(std::int64_t rows, std::int64_t depth, const float* fr
   }
 }
 
-// The same from a transposed A.
+// Packs a strip from a transposed A.
 HWY_INLINE void PackColumns(std::int64_t rows, std::int64_t depth, const float* from, std::int64_t lda,
                             float* to) {
   for (std::int64_t p = 0; p < depth; ++p, from += lda, to += kStrip) {
@@ -43,7 +42,7 @@ HWY_INLINE void PackColumns(std::int64_t rows, std::int64_t depth, const float* 
   }
 }
 
-// Rows [row, row + rows) and columns [at, at + depth) of op(A), strip by strip.
+// Packs rows [row, row + rows) and columns [at, at + depth) of op(A), strip by strip.
 HWY_INLINE void PackA(const PackedGemm& g, std::int64_t row, std::int64_t rows, std::int64_t at,
                       std::int64_t depth, float* to) {
   if (g.trans_a == Trans::kNo) {
@@ -51,8 +50,8 @@ HWY_INLINE void PackA(const PackedGemm& g, std::int64_t row, std::int64_t rows, 
       PackStrip(std::min(kStrip, rows - i), depth, g.a + (row + i) * g.lda + at, g.lda, to + i * depth);
     return;
   }
-  // A few columns of all strips at a time: the strips' beginnings often share a few cache sets, and so do the
-  // beginnings of rows.
+  // Take a few columns of all strips at a time: the beginnings of strips often share a few cache sets, and so
+  // do the beginnings of rows.
   constexpr std::int64_t kColumns = 8;
   for (std::int64_t p = 0; p < depth; p += kColumns) {
     for (std::int64_t i = 0; i < rows; i += kStrip)
@@ -61,7 +60,7 @@ HWY_INLINE void PackA(const PackedGemm& g, std::int64_t row, std::int64_t rows, 
   }
 }
 
-// Rows [at, at + depth) and columns [col, col + width) of op(B).
+// Packs rows [at, at + depth) and columns [col, col + width) of op(B).
 HWY_INLINE void PackB(const PackedGemm& g, std::int64_t col, std::int64_t width, std::int64_t at,
                       std::int64_t depth, float* to) {
   if (g.trans_b == Trans::kNo) {
@@ -82,7 +81,7 @@ HWY_INLINE void PackB(const PackedGemm& g, std::int64_t col, std::int64_t width,
   }
 }
 
-// A strip of C is written some thousand cycles after the one before: called for then, it is there.
+// Prefetches a strip of C, which is written some thousand cycles later.
 HWY_INLINE void CallFor(std::int64_t rows, std::int64_t width, const float* c, std::int64_t ldc) {
   constexpr std::int64_t kLine = 64 / sizeof(float);
   for (std::int64_t r = 0; r < rows; ++r, c += ldc) {
@@ -101,14 +100,14 @@ HWY_INLINE void MultiplyPanel(const PackedGemm& g, std::int64_t rows, std::int64
   }
 }
 
-// As many pieces as it takes, of one depth, which suits the transposes of 4 columns.
+// Depth of the pieces of k: equal pieces, at most kDepth each, in multiples of 4 for the transposes.
 std::int64_t DepthOfPieces(std::int64_t k) {
   const std::int64_t pieces = (k + kDepth - 1) / kDepth;
   return std::min(kDepth, ((k + pieces - 1) / pieces + 3) / 4 * 4);
 }
 
-// Few rows with a B whose rows lie as they are needed: used so few times, a copy of it would not pay. Its
-// rows are gone through in order, as a B that lies in no cache comes the fastest.
+// Multiplies few rows with a B that is not transposed, in place: with so few uses a packed copy would not
+// pay. B's rows are read in order, since a B that lies in no cache comes fastest so.
 void MultiplyInPlace(const PackedGemm& g) {
   const bool columns = g.trans_a == Trans::kYes;
   for (std::int64_t at = 0; at < g.k; at += kDepthInPlace) {
@@ -156,7 +155,7 @@ void MultiplyUpright(const PackedGemm& g, PackedOperands& packed) {
   in_place ? MultiplyInPlace(g) : MultiplyPacked(g, packed);
 }
 
-// Few columns would leave most of a vector empty: C's transpose has few rows instead.
+// Computes C's transpose, which has few rows: few columns would leave most of a vector empty.
 void MultiplyTurned(const PackedGemm& g, PackedOperands& packed) {
   float* turned = packed.turned.data();
   for (std::int64_t row = 0; row < g.m; row += kTurnedRows) {

@@ -8,11 +8,11 @@
 
 namespace hyperrun::kernels {
 
-// Floats in a vector of the target at hand.
+// Number of floats in a vector of the chosen target.
 std::int64_t packed_gemm_lanes();
 
-// As gemm(), for any m, n > 0 and k > 0. Each element is summed in the order of k, whatever m and n are: a
-// slice of a product has the bits of the whole. Uses up to 1.2 MiB of a buffer that each thread keeps.
+// Computes gemm() for any m, n > 0 and k > 0. Each element is summed in the order of k for any m and n, so a
+// slice of a product has the bits of the whole. Uses up to 1.2 MiB of a buffer of each thread.
 void packed_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                  std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 

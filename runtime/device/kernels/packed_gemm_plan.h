@@ -1,4 +1,4 @@
-// How packed_gemm cuts a product. The same for every vector target.
+// The blocking of packed_gemm. It is the same for every vector target.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 
 namespace hyperrun::kernels {
 
-// At most kDepth of k at a time: a panel of B, [depth][kPanel], stays in L2 while the strips of a block of A,
-// kBlockRows rows, pass over it. It is read four vectors for every 24 products, which L2 has to give; less
-// depth would keep it in L1, but C would be read and written the more often, and that costs more.
+// Depth of k taken at a time. A panel of B, [depth][kPanel], stays in L2 while the strips of a block of A,
+// kBlockRows rows, pass over it. L2 must give four vectors for every 24 products. A smaller depth would keep
+// the panel in L1, but C would be read and written more often, which costs more.
 inline constexpr std::int64_t kDepth = 512;
 inline constexpr std::int64_t kBlockRows = 86 * kStrip;
 
-// For fewer rows than these a B that is not transposed is read where it lies, so many of its rows at a time.
+// Below this number of rows a B that is not transposed is read in place, so many of its rows at a time.
 inline constexpr std::int64_t kRowsInPlace = 4 * kStrip;
 inline constexpr std::int64_t kDepthInPlace = 32;
 
-// Fewer columns than these are computed as rows, so many rows of C at a time.
+// Below this number of columns C's transpose is computed, so many rows of C at a time.
 inline constexpr std::int64_t kFewColumns = 12;
 inline constexpr std::int64_t kTurnedRows = 256;
 

@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-// Of one query, all heads: the part of the softmax that the positions so far have.
+// The partial softmax of one query, all heads, over the positions so far.
 struct Row {
   float* scores;   // [heads, kRowStride]
   float* sums;     // [heads, value_dim], to be divided by `weights`
@@ -38,7 +38,7 @@ HWY_NOINLINE void ScoreRun(const CachedShape& s, const T* q, const T* keys, std:
   }
 }
 
-// scores[0, n) of one head become weights; what was summed before is brought to the new maximum.
+// Turns scores[0, n) of one head into weights, and rescales the sums so far to the new maximum.
 HWY_NOINLINE void Weigh(std::int64_t n, float scale, std::int64_t width, float* scores, float* sums,
                         float& weight, float& max) {
   const float before = max;
@@ -56,8 +56,8 @@ HWY_NOINLINE void Weigh(std::int64_t n, float scale, std::int64_t width, float* 
   weight = weight * factor + of_tile;
 }
 
-// sums[c] += of each row i: weights[i] * values[i][c]. One addition after the other: where a run ends changes
-// no bit.
+// Computes sums[c] += weights[i] * values[i][c] for each row i. The additions come one after the other, so
+// the ends of runs change no bit.
 template <Number T>
 HWY_NOINLINE void SumRun(std::int64_t n, std::int64_t width, const float* weights, const T* values,
                          std::int64_t stride, float* sums) {
@@ -69,7 +69,7 @@ HWY_NOINLINE void SumRun(std::int64_t n, std::int64_t width, const float* weight
   });
 }
 
-// lse: of head h at [h * lse_stride], if it is wanted.
+// Finishes a row. The lse of head h is stored at [h * lse_stride], unless it is null.
 template <Number T, Number O>
 void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, const T* q, const T* keys,
             const T* values, const Row& row, O* o, float* lse, std::int64_t lse_stride) {

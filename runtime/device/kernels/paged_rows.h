@@ -1,5 +1,5 @@
-// Attention of few queries against keys and values that lie in pages: each key is read once where it lies,
-// and nothing is packed for products of many rows.
+// Attention of few queries to keys and values in pages. Each key is read once in place, and nothing is packed
+// for products of many rows.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@ namespace hyperrun::kernels {
 
 std::int64_t paged_rows_scratch_bytes(const CachedShape& shape);
 
-// Query i of the `count` that are new sees positions [0, start + i], all of which lie in pages. Positions are
-// taken in their order, so a result does not depend on where the pages are. `scratch` is aligned to 64 bytes.
+// Query i of the `count` new ones sees positions [0, start + i], all of which lie in pages. Positions are
+// taken in their order, so the result does not depend on the places of the pages. `scratch` is aligned to 64
+// bytes.
 void paged_rows(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
                 ConstArray values, Array o, void* scratch);
 
-// The same of the positions that are held: o is float32; lse [heads, seq].
+// Attention over this device's positions: o is float32; lse [heads, seq].
 void paged_rows_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
                      ConstArray values, float* o, float* lse, void* scratch);
 

@@ -16,7 +16,7 @@ struct Row {
         ratio(std::exp(static_cast<double>(rows.logp[i]) - rows.behaviour[i])),
         d(static_cast<double>(rows.reference[i]) - rows.logp[i]) {}
 
-  // Beyond the bound on the side to which the advantage pushes it.
+  // True if the ratio is beyond the bound on the side to which the advantage pushes it.
   bool held(double eps) const { return advantage > 0 ? ratio > 1 + eps : advantage < 0 && ratio < 1 - eps; }
   double objective(double eps) const {
     return std::min(ratio * advantage, std::clamp(ratio, 1 - eps, 1 + eps) * advantage);

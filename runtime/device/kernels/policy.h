@@ -1,10 +1,10 @@
-// The loss of a policy, token by token. With r = exp(logp - behaviour), what a token is drawn more often now
-// than when it was drawn, A its advantage and d = reference - logp,
+// The loss of a policy, token by token. Let r = exp(logp - behaviour), the ratio of a token's probability now
+// to that when it was drawn, A its advantage and d = reference - logp. Then
 //
 //   loss = weight * (-min(r A, clip(r, 1 - eps, 1 + eps) A) + kl * (exp(d) - d - 1))
 //
-// The first term is PPO's clipped objective (Schulman et al. 2017, equation 7), the second the estimator k3
-// of the KL divergence from the reference (Schulman 2020, "Approximating KL divergence"), as GRPO has them
+// The first term is PPO's clipped objective (Schulman et al. 2017, equation 7). The second is the estimator
+// k3 of the KL divergence from the reference (Schulman 2020, "Approximating KL divergence"). GRPO has them
 // together (Shao et al. 2024, equation 3).
 #pragma once
 
@@ -19,18 +19,19 @@ struct PolicyShape {
   double kl = 0;
 };
 
-// All [rows]. A row whose target is negative is not counted.
+// All arrays are [rows]. A row whose target is negative is not counted.
 struct PolicyRows {
   const std::int32_t* targets;
   const float *logp, *weight, *advantage, *behaviour, *reference;
 };
 
-// Sums over the rows of weight times: the loss without its weight, the divergence exp(d) - d - 1, whether the
-// clipping holds the token (1 or 0), and r. In double, in the order of the rows.
+// Sums over the rows, each times its weight: the loss without its weight, the divergence exp(d) - d - 1, the
+// clipping (1 if it holds the token, else 0), and r. They are in double, in the order of the rows.
 inline constexpr std::size_t kPolicySums = 4;
 std::array<double, kPolicySums> policy_sums(const PolicyShape& shape, const PolicyRows& rows);
 
-// The derivative of the loss by each row's logp; where min changes from one to the other, that of r A.
+// Writes the derivative of the loss by each row's logp. If both arguments of min are equal, it is that of r
+// A.
 void policy_backward(const PolicyShape& shape, const PolicyRows& rows, float* dlogp);
 
 }  // namespace hyperrun::kernels

@@ -1,5 +1,5 @@
-// Small matrix products for attention, whose operands are narrow (head_dim columns) and lie in cache: no
-// packing and no call costs, and the causal triangle can be followed strip by strip. See vector-inl.h for the
+// Small matrix products for attention. Their operands are narrow (head_dim columns) and lie in cache, so they
+// need no packing and no calls, and follow the causal triangle strip by strip. See vector-inl.h for the
 // guard.
 #if defined(HYPERRUN_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HYPERRUN_KERNELS_PRODUCT_INL_H_
@@ -16,13 +16,14 @@ namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Element (i, p) of A is a[i * row + p * step]: plain or transposed without a copy.
+// The left operand. Element (i, p) of A is a[i * row + p * step], so it is plain or transposed without a
+// copy.
 struct Left {
   const float* a;
   std::int64_t row, step;
 };
 
-// to[c * step + j] = from[j][c] for 4 rows j and 4 columns c.
+// Transposes: to[c * step + j] = from[j][c] for 4 rows j and 4 columns c.
 HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT from, std::int64_t ld, float* HWY_RESTRICT to,
                              std::int64_t step) {
 #if HWY_TARGET == HWY_SCALAR
@@ -45,13 +46,13 @@ HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT from, std::int64_t ld, fl
 #endif
 }
 
-// Memory as it is met in tiles: vectors of it, whole ...
+// Access to tiles in memory: whole vectors ...
 template <class D>
 struct Whole {
   HWY_INLINE hn::Vec<D> Load(D d, const float* from) const { return hn::LoadU(d, from); }
   HWY_INLINE void Store(hn::Vec<D> v, D d, float* to) const { hn::StoreU(v, d, to); }
 };
-// ... or their first lanes, with nothing read nor written behind them.
+// ... or their first lanes; nothing behind them is read or written.
 template <class D>
 struct First {
   hn::Mask<D> lanes;
@@ -59,8 +60,8 @@ struct First {
   HWY_INLINE void Store(hn::Vec<D> v, D d, float* to) const { hn::BlendedStore(v, lanes, d, to); }
 };
 
-// A tile of C of kRows rows and kVecs vectors is held in registers over all of k: 6 x 4 accumulators of the
-// 32 registers that AVX-512 has, 6 x 2 of the 16 of AVX2.
+// A tile of C of kRows rows and kVecs vectors stays in registers over all of k: 6 x 4 accumulators of the 32
+// registers of AVX-512, 6 x 2 of the 16 of AVX2.
 inline constexpr int kMaxVecs = HWY_TARGET == HWY_AVX2 ? 2 : 4;
 
 template <int kRows, int kVecs, bool kAccumulate, class D, class Memory = Whole<D>>
@@ -89,7 +90,7 @@ HWY_INLINE void ProductTile(D d, std::int64_t k, Left left, const float* HWY_RES
   }
 }
 
-// n columns, fewer than a vector has: one vector of them, where the processor can leave out lanes.
+// Computes n columns, fewer than a vector has: one vector, if the processor can mask lanes.
 template <int kRows, bool kAccumulate>
 HWY_INLINE void ProductTail(std::int64_t n, std::int64_t k, Left left, const float* b, std::int64_t ldb,
                             float* c, std::int64_t ldc) {
@@ -123,7 +124,7 @@ HWY_NOINLINE void ProductRows(std::int64_t n, std::int64_t k, Left left, const f
   if (j < n) ProductTail<kRows, kAccumulate>(n - j, k, left, b + j, ldb, c + j, ldc);
 }
 
-// C[m,n] = A[m,k] B[k,n], or += when kAccumulate, for a strip of m <= kStrip rows.
+// Computes C[m,n] = A[m,k] B[k,n], or += if kAccumulate, for a strip of m <= kStrip rows.
 template <bool kAccumulate>
 HWY_INLINE void Product(std::int64_t m, std::int64_t n, std::int64_t k, Left left, const float* b,
                         std::int64_t ldb, float* c, std::int64_t ldc) {

@@ -14,12 +14,12 @@ constexpr std::size_t kMaxDims = 8;
 std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
 std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 
-// Streams of one seed are told apart by the upper half of the counter: a tensor's key for initial values,
-// this constant for sampling.
+// The upper half of the counter tells streams of one seed apart: a tensor's key for initial values, this
+// constant for sampling.
 constexpr std::uint32_t kSamplingStream = 0x73616d70;  // "samp"
 
-// Consecutive flat indices of a tensor: the ends of the run, which share a block with others, and the whole
-// blocks between.
+// Fills consecutive flat indices of a tensor: the ends of the run, which share a block with others, and the
+// whole blocks between.
 void fill_run(const NormalStream& stream, std::uint64_t first, std::int64_t count, float* out) {
   std::array<float, 4> block{};
   const auto part = [&](std::uint64_t index, std::int64_t n) {
@@ -64,7 +64,7 @@ void fill_normal(std::uint64_t seed, std::uint64_t tensor_key, float std, const 
     for (std::size_t i = 0; i < dims; ++i) flat = flat * shard.global[i] + shard.offset[i] + index[i];
     fill_run(stream, static_cast<std::uint64_t>(flat), run, out);
     out += run;
-    // The next row: like an odometer over all dimensions but the last.
+    // Go to the next row, like an odometer over all dimensions but the last.
     std::size_t i = dims < 2 ? 0 : dims - 1;
     while (i > 0 && ++index[i - 1] == shard.local[i - 1]) index[--i] = 0;
     if (i == 0) return;

@@ -42,7 +42,7 @@ HWY_INLINE void StorePairs(hn::Vec<OneF32> a, hn::Vec<OneF32> b, OneF32 d, Bf16*
   StoreFloats(a, d, y), StoreFloats(b, d, y + 1);
 }
 
-// Pairs of bfloat16 one at a time: there is no load that parts them.
+// Rotates pairs of bfloat16 one at a time: no load separates them.
 template <bool kInverse, Number T>
 HWY_INLINE void RotateNeighbours(std::int64_t half, const T* x, const float* HWY_RESTRICT cos,
                                  const float* HWY_RESTRICT sin, T* y) {

@@ -24,7 +24,8 @@ void for_top(std::int64_t vocab, const float* logits, std::int64_t k, float thre
   }
 }
 
-// The k most likely, in the end, and the logit of the last of them. `sorted`: all logits, in any order.
+// The k most likely tokens, which end up last, and the logit of the last of them. `sorted` holds all logits,
+// in any order.
 struct Cut {
   std::int64_t k;
   float threshold;
@@ -76,7 +77,7 @@ std::int32_t sample_token(std::int64_t vocab, const float* logits, const Samplin
   return chosen >= 0 ? chosen : best;
 }
 
-// As scoring does it (cross_entropy.h), so that the same logits have the same log probability.
+// Computes it as scoring does (cross_entropy.h), so that equal logits have the same log probability.
 float log_prob_of(std::int64_t vocab, const float* logits, std::int32_t token, double temperature,
                   float* scratch) {
   std::copy_n(logits, vocab, scratch);

@@ -17,8 +17,8 @@ struct Dim {
 };
 using Dims = std::array<Dim, kMaxCopyDims>;  // outermost first, size 1 in front where there are fewer
 
-// Puts the dimensions in the order of the destination's strides (writes go forward), innermost last, and
-// joins neighbours that are one run on both sides.
+// Sorts the dimensions by the destination's strides, innermost last, so that writes go forward. Joins
+// neighbours that are one run on both sides.
 Dims normalise(std::span<const std::int64_t> shape, std::span<const std::int64_t> from,
                std::span<const std::int64_t> to) {
   Dims dims;

@@ -23,7 +23,7 @@ void SwigluAs(std::int64_t rows, std::int64_t cols, const T* g, const T* u, std:
   }
 }
 
-// With s = sigmoid(g): dg = dh u s (1 + g (1 - s)), du = dh g s.
+// The gradients, with s = sigmoid(g): dg = dh u s (1 + g (1 - s)), du = dh g s.
 template <Number T>
 void SwigluBackwardAs(std::int64_t rows, std::int64_t cols, const T* g, const T* u, std::int64_t ld,
                       const T* dh, T* dg, T* du) {

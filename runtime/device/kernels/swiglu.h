@@ -8,11 +8,11 @@
 
 namespace hyperrun::kernels {
 
-// g, u: [rows, cols] with ld_gu elements from row to row (cols when each is contiguous, 2 * cols when they
-// are the halves of one [rows, 2 * cols] buffer). h [rows, cols] contiguous.
+// Computes h [rows, cols], contiguous, from g and u: [rows, cols] with ld_gu elements from row to row (cols
+// if each is contiguous, 2 * cols if they are the halves of one [rows, 2 * cols] buffer).
 void swiglu(std::int64_t rows, std::int64_t cols, ConstArray g, ConstArray u, std::int64_t ld_gu, Array h);
 
-// dh [rows, cols] contiguous; dg, du laid out as g and u. dg may be g and du may be u.
+// Computes dg and du, laid out as g and u, from dh [rows, cols], contiguous. dg may be g and du may be u.
 void swiglu_backward(std::int64_t rows, std::int64_t cols, ConstArray g, ConstArray u, std::int64_t ld_gu,
                      ConstArray dh, Array dg, Array du);
 

@@ -1,5 +1,5 @@
-// Loops over arrays in vectors of the target at hand, for the kernels' .cc files. Compiled once a
-// target by foreach_target, hence the guard that toggles instead of #pragma once.
+// Loops over arrays in vectors of the chosen target, for the kernels' .cc files. foreach_target compiles this
+// file once for each target, hence the guard that toggles instead of #pragma once.
 //
 // A loop body is a generic lambda body(d, i) that handles Lanes(d) elements from i on. The rest of the array,
 // shorter than a vector, is handled by the same body with vectors of one lane: same arithmetic, same bits.
@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using OneF32 = hn::CappedTag<float, 1>;
 
-// Whatever the format, what is loaded and stored are vectors of floats.
+// Loads and stores convert between the array's format and vectors of floats.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadFloats(D d, const float* from) {
   return hn::LoadU(d, from);
@@ -42,7 +42,8 @@ template <class D>
 HWY_INLINE void StoreFloats(hn::Vec<D> v, D d, float* to) {
   hn::StoreU(v, d, to);
 }
-// To nearest even; NaN stays NaN. By integers: the same bits on every target, and as f32_to_bf16 gives.
+// Rounds to nearest even; NaN stays NaN. Integer arithmetic gives the same bits on every target, those of
+// f32_to_bf16.
 template <class D>
 HWY_INLINE void StoreFloats(hn::Vec<D> v, D, Bf16* to) {
   const hn::RebindToUnsigned<D> du;
@@ -70,8 +71,8 @@ HWY_INLINE void ForEach(std::int64_t n, const Body& body) {
   for (; i < n; ++i) body(OneF32(), i);
 }
 
-// Sum (or, with Max, maximum) of what body(d, i) returns. Four accumulators hide the latency of the addition;
-// the order of additions is fixed by n and the width of a vector.
+// Sum of the values of body(d, i). Four accumulators hide the latency of the addition; n and the width of a
+// vector fix the order of additions.
 template <class Body>
 HWY_INLINE float SumOver(std::int64_t n, const Body& body) {
   const F32 d;
@@ -85,7 +86,7 @@ HWY_INLINE float SumOver(std::int64_t n, const Body& body) {
     s3 = hn::Add(s3, body(d, i + 3 * lanes));
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, body(d, i));
-  float rest = 0;  // on its own: each addition to the large sum would cost a rounding of its size
+  float rest = 0;  // summed on its own: each addition to the large sum would cost a rounding of its size
   for (; i < n; ++i) rest += hn::GetLane(body(OneF32(), i));
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))) + rest;
 }

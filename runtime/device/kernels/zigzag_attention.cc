@@ -6,7 +6,7 @@
 namespace hyperrun::kernels {
 namespace {
 
-// What meets, and where its rows begin.
+// The queries and keys that meet, and their first rows.
 struct Meeting {
   Meeting(const AttentionShape& part, KeysOf whose) : shape(part) {
     HR_CHECK(part.q_stride == 0 && part.kv_stride == 0 && part.o_stride == 0, "contiguous");
@@ -28,7 +28,7 @@ struct Meeting {
   std::int64_t first_row = 0, q_at = 0, o_at = 0;
 };
 
-// Zeros in the rows of [batch, kv_rows, kv_heads, width] behind the keys that are seen.
+// Clears the rows of [batch, kv_rows, kv_heads, width] behind the seen keys.
 void clear_unseen(const AttentionShape& s, std::int64_t width, Array x) {
   const std::int64_t row = s.kv_heads * width;
   for (std::int64_t b = 0; b < s.batch; ++b)

@@ -1,7 +1,7 @@
-// Attention along a ring of devices, each of which holds two chunks of the sequence, an early one and its
-// counterpart from the end (runtime/ir/zigzag.h). Of the keys of another part that comes before the own one
-// in the ring, all own rows see the early half; the late half of the own rows sees all keys of a part behind
-// it. Without a mask all own rows see all keys of every part, which may be in any order then.
+// Attention along a ring of devices. Each device holds two chunks of the sequence: an early one and its
+// counterpart from the end (runtime/ir/zigzag.h). If the keys of another part come before the own one in the
+// ring, all own rows see their early half. If they come behind it, the late half of the own rows sees all of
+// them. Without a mask all own rows see all keys of every part, in any order.
 #pragma once
 
 #include "runtime/device/kernels/attention.h"
@@ -10,12 +10,12 @@ namespace hyperrun::kernels {
 
 enum class KeysOf : bool { kPartBefore, kPartBehind };
 
-// `part`: of the own rows and as many keys, contiguous; `causal` is that of the whole sequence. o and lse are
-// merged with what they hold.
+// `part` is the shape of the own rows and as many keys, contiguous; `causal` is that of the whole sequence.
+// The results are merged into o and lse.
 void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k, ConstArray v,
                       Array o, float* lse, void* scratch);
 
-// o and lse are the final ones. dq is added to; dk and dv are written, zeros where no row sees the key.
+// o and lse are the final ones. dq is added to; dk and dv are written, with zeros for keys that no row sees.
 void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k,
                                ConstArray v, ConstArray o, const float* lse, ConstArray d_o, Array dq,
                                Array dk, Array dv, void* scratch);

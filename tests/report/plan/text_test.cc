@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "runtime/report/describe_range.h"
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/robust.h"
-#include "runtime/report/range_words.h"
 #include "runtime/report/status_line.h"
 #include "tests/report/svg_text.h"
 #include "tests/support/jobs.h"
@@ -175,7 +175,7 @@ TEST(PlanText, NamesTheGuessesThatMatter) {
   range.without_range = {"node.latency"};
   range.guesses.push_back({"reserve", "device.reserve", 4, 2, 6, "4 GiB", "2 GiB", "6 GiB", "r",
                            Nanos(1'000'000), Nanos(1'000'000), true, false});
-  const std::string text = range_words(range);
+  const std::string text = describe_range(range);
   EXPECT_THAT(
       text,
       HasSubstr("of the 7 figures of the profile h100, 1 is measured, 2 from data sheets, 4 guessed\n"));
@@ -184,7 +184,7 @@ TEST(PlanText, NamesTheGuessesThatMatter) {
   EXPECT_THAT(text, Not(HasSubstr("none"))) << "no step hangs on it";
   EXPECT_THAT(text, HasSubstr("it does not fit where device.reserve is 6 GiB\n"));
   EXPECT_THAT(text, HasSubstr("left as they are: node.latency\n"));
-  EXPECT_EQ(range_words({}), "") << "a machine without a profile";
+  EXPECT_EQ(describe_range({}), "") << "a machine without a profile";
 }
 
 // By its bound such a step may take less than half the time.

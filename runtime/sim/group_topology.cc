@@ -1,4 +1,4 @@
-#include "runtime/sim/whereabouts.h"
+#include "runtime/sim/group_topology.h"
 
 #include <algorithm>
 
@@ -11,8 +11,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-Whereabouts::Whereabouts(std::span<const Program* const> programs, const Topology& topology,
-                         const Machine& machine)
+GroupTopology::GroupTopology(std::span<const Program* const> programs, const Topology& topology,
+                             const Machine& machine)
     : topology_(topology),
       machine_(machine),
       groups_(groups_of(programs, topology, machine)),
@@ -20,15 +20,15 @@ Whereabouts::Whereabouts(std::span<const Program* const> programs, const Topolog
                                  [&](const Level& l) { return topology.size() % l.devices == 0; })),
       pair_of_level_(2 * machine.levels.size() + 2, -1) {}
 
-int Whereabouts::along(const instr::Collective& c) const {
+int GroupTopology::along(const instr::Collective& c) const {
   return static_cast<int>(std::ranges::find(groups_, c.axes, &AxisGroups::axes) - groups_.begin());
 }
 
-int Whereabouts::peer(const instr::Collective& c, int along, int device) const {
+int GroupTopology::peer(const instr::Collective& c, int along, int device) const {
   return groups_[at(along)].group(device)[at(c.peer)];
 }
 
-int Whereabouts::pair(int device, int other) const {
+int GroupTopology::pair(int device, int other) const {
   const bool one_host = topology_.host_of[at(device)] == topology_.host_of[at(other)];
   int& known = pair_of_level_[at(2 * (machine_.level_between(device, other) + 1) + (one_host ? 1 : 0))];
   if (whole_ && known >= 0) return known;
@@ -39,12 +39,12 @@ int Whereabouts::pair(int device, int other) const {
   return known;
 }
 
-Where Whereabouts::where(const instr::Collective& c, int along, int device) const {
+Where GroupTopology::where(const instr::Collective& c, int along, int device) const {
   if (!instr::is_message(c.kind)) return groups_[at(along)].where(device);
   return pairs_[at(pair(device, peer(c, along, device)))];
 }
 
-Place Whereabouts::place(const instr::Collective& c, int along, int device) const {
+Place GroupTopology::place(const instr::Collective& c, int along, int device) const {
   if (!instr::is_message(c.kind)) return groups_[at(along)].place(device);
   return {.shape = where(c, along, device).shape};
 }

@@ -1,4 +1,4 @@
-#include "collectives/message_lane.h"
+#include "collectives/message_transport.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,9 +13,9 @@ constexpr std::int64_t kAlign = 64;
 
 }  // namespace
 
-// Half of the staging packs and unpacks pieces, half holds one piece of every peer.
-MessageLane::MessageLane(MessagePort& port, std::vector<int> ranks, int me, int tag,
-                         std::span<std::byte> staging)
+// Half of the staging packs and unpacks pieces; the other half holds one piece of every peer.
+MessageTransport::MessageTransport(MessagePort& port, std::vector<int> ranks, int me, int tag,
+                                   std::span<std::byte> staging)
     : port_(port), ranks_(std::move(ranks)), me_(me), tag_(tag), sources_(ranks_.size()) {
   const auto half = static_cast<std::int64_t>(staging.size()) / 2;
   const auto peers = std::max<std::int64_t>(static_cast<std::int64_t>(ranks_.size()) - 1, 1);
@@ -29,7 +29,7 @@ MessageLane::MessageLane(MessagePort& port, std::vector<int> ranks, int me, int 
   slots_ = staging.data() + half;
 }
 
-void MessageLane::begin(Algorithm algorithm, const CollectiveArgs& args) {
+void MessageTransport::begin(Algorithm algorithm, const CollectiveArgs& args) {
   args_ = args;
   schedule_ = MessageSchedule(algorithm, args, static_cast<int>(ranks_.size()), me_, slots_, slot_bytes_);
   next_step_ = 0;
@@ -39,7 +39,7 @@ void MessageLane::begin(Algorithm algorithm, const CollectiveArgs& args) {
   if (source.bytes() > 0) copy(schedule_.local_target(), source);
 }
 
-bool MessageLane::advance() {
+bool MessageTransport::advance() {
   for (; next_step_ < schedule_.steps(); ++next_step_) {
     if (!loaded_) load_step();
     advance_sends();
@@ -51,7 +51,7 @@ bool MessageLane::advance() {
   return true;
 }
 
-void MessageLane::load_step() {
+void MessageTransport::load_step() {
   step_ = schedule_.step(next_step_);
   for (Direction* d : {&out_, &in_}) d->posted = d->done = 0;
   out_.pieces = pieces_of(step_.send);
@@ -59,18 +59,18 @@ void MessageLane::load_step() {
   loaded_ = true;
 }
 
-int MessageLane::pieces_of(const Transfer& t) const {
+int MessageTransport::pieces_of(const Transfer& t) const {
   if (t.peer < 0) return 0;
   return step_.signal ? 1 : static_cast<int>((t.bytes + piece_ - 1) / piece_);
 }
 
-std::int64_t MessageLane::piece_bytes(const Transfer& t, int piece) const {
+std::int64_t MessageTransport::piece_bytes(const Transfer& t, int piece) const {
   return std::min(piece_, t.bytes - piece * piece_);
 }
 
-bool MessageLane::in_place(const Transfer& t) const { return t.block.contiguous(); }
+bool MessageTransport::in_place(const Transfer& t) const { return t.block.contiguous(); }
 
-void MessageLane::post_send() {
+void MessageTransport::post_send() {
   const Transfer& t = step_.send;
   const auto slot = static_cast<std::size_t>(out_.posted % kWindow);
   const std::int64_t offset = t.offset + out_.posted * piece_, bytes = piece_bytes(t, out_.posted);
@@ -85,7 +85,7 @@ void MessageLane::post_send() {
   sent_ += bytes;
 }
 
-void MessageLane::post_receive() {
+void MessageTransport::post_receive() {
   const Transfer& t = step_.receive;
   const auto slot = static_cast<std::size_t>(in_.posted % kWindow);
   std::byte* data =
@@ -96,7 +96,7 @@ void MessageLane::post_receive() {
   ++in_.posted;
 }
 
-void MessageLane::advance_sends() {
+void MessageTransport::advance_sends() {
   while (out_.done < out_.pieces) {
     while (out_.posted < out_.pieces && out_.posted - out_.done < kWindow) post_send();
     if (!port_.test(out_.tickets[static_cast<std::size_t>(out_.done % kWindow)])) return;
@@ -104,20 +104,20 @@ void MessageLane::advance_sends() {
   }
 }
 
-void MessageLane::advance_receives() {
+void MessageTransport::advance_receives() {
   while (in_.done < in_.pieces) {
     while (in_.posted < in_.pieces && in_.posted - in_.done < kWindow) post_receive();
     const auto slot = static_cast<std::size_t>(in_.done % kWindow);
     if (!in_.arrived[slot]) in_.arrived[slot] = port_.test(in_.tickets[slot]);
     if (!in_.arrived[slot]) return;
-    // A partial sum may take the place of the piece with the same number that is still being sent.
+    // A partial sum must not take the place of the piece with the same number while that is still being sent.
     if (step_.combine && out_.done <= in_.done && out_.done < out_.pieces) return;
     accept(in_.done);
     ++in_.done;
   }
 }
 
-void MessageLane::accept(int piece) {
+void MessageTransport::accept(int piece) {
   const Transfer& t = step_.receive;
   const std::byte* received = in_.staging[static_cast<std::size_t>(piece % kWindow)];
   const std::int64_t offset = t.offset + piece * piece_, bytes = piece_bytes(t, piece);
@@ -128,7 +128,7 @@ void MessageLane::accept(int piece) {
   }
 }
 
-void MessageLane::combine(std::int64_t offset, const std::byte* received, std::int64_t bytes) {
+void MessageTransport::combine(std::int64_t offset, const std::byte* received, std::int64_t bytes) {
   BlockCursor target(step_.receive.block, offset), with(step_.with, offset);
   for (std::int64_t done = 0; done < bytes;) {
     const std::int64_t n = std::min({target.left(), with.left(), bytes - done});
@@ -141,7 +141,7 @@ void MessageLane::combine(std::int64_t offset, const std::byte* received, std::i
   }
 }
 
-void MessageLane::reduce_all() {
+void MessageTransport::reduce_all() {
   const Block own = schedule_.own_source(), result = schedule_.reduced();
   const std::int64_t offset = next_step_ / (static_cast<int>(ranks_.size()) - 1) * slot_bytes_;
   const std::int64_t bytes = std::clamp<std::int64_t>(result.bytes() - offset, 0, slot_bytes_);

@@ -1,5 +1,5 @@
-// Runs one collective at a time by messages, never blocking. Blocks travel in pieces, so that strided ones
-// can be packed and received ones reduced in a small staging buffer, given once; contiguous pieces go
+// The message transport runs one collective at a time by messages and never blocks. Blocks travel in pieces:
+// strided ones are packed, and received ones reduced, in a small staging buffer. Contiguous pieces go
 // straight from and to the tensors.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace hyperrun {
 
-class MessageLane {
+class MessageTransport {
  public:
-  // ranks: of the world, in the order of the group; me: this rank's index. All members use staging of the
-  // same size, at least 64 bytes for each of 8 and of 2 * ranks.
-  MessageLane(MessagePort& port, std::vector<int> ranks, int me, int tag, std::span<std::byte> staging);
+  // `ranks` are ranks of the world in the order of the group, `me` is this rank's index. All members use
+  // staging of the same size, at least 64 bytes for each of 8 and of 2 * ranks.
+  MessageTransport(MessagePort& port, std::vector<int> ranks, int me, int tag, std::span<std::byte> staging);
 
   void begin(Algorithm algorithm, const CollectiveArgs& args);
   bool advance();                              // true once complete
-  std::int64_t sent() const { return sent_; }  // bytes, of the collective begun last
+  std::int64_t sent() const { return sent_; }  // bytes of the collective begun last
 
  private:
   static constexpr int kWindow = 2;  // pieces under way in each direction

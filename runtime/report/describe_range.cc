@@ -1,17 +1,18 @@
-#include "runtime/report/range_words.h"
+#include "runtime/report/describe_range.h"
+
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <ranges>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/format.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kMostGuesses = 3;  // that are told
+constexpr std::size_t kMostGuesses = 3;  // limit of listed guesses
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -33,7 +34,7 @@ Table guesses_table(const StepRange& range, const std::string& what) {
   return table;
 }
 
-// Guesses about memory change no time, and may leave no room.
+// Lists guesses about memory that leave no room. Such guesses change no time.
 std::string without_room(const StepRange& range) {
   std::string where;
   for (const GuessEffect& g : range.guesses)
@@ -45,15 +46,15 @@ std::string without_room(const StepRange& range) {
 
 }  // namespace
 
-std::string evidence_words(const StepRange& range) {
+std::string describe_evidence(const StepRange& range) {
   const EvidenceCounts& c = range.counts;
   if (c.all() == 0) return "";
-  return format("\nof the %d figures of the profile %s, %d %s measured, %d from data sheets, %d guessed\n",
-                c.all(), range.machine.c_str(), c.measured, c.measured == 1 ? "is" : "are", c.data_sheet,
-                c.guessed);
+  return fmt::format(
+      "\nof the {} figures of the profile {}, {} {} measured, {} from data sheets, {} guessed\n", c.all(),
+      range.machine, c.measured, c.measured == 1 ? "is" : "are", c.data_sheet, c.guessed);
 }
 
-std::string spread_words(const StepRange& range, const std::string& what) {
+std::string describe_spread(const StepRange& range, const std::string& what) {
   if (range.counts.all() == 0) return "";
   std::string text;
   if (!range.guesses.empty()) {
@@ -67,8 +68,8 @@ std::string spread_words(const StepRange& range, const std::string& what) {
          left_out(range.not_simulated, "guesses for which there was no time, left as they are");
 }
 
-std::string range_words(const StepRange& range) {
-  return evidence_words(range) + spread_words(range, "the step");
+std::string describe_range(const StepRange& range) {
+  return describe_evidence(range) + describe_spread(range, "the step");
 }
 
 }  // namespace hyperrun

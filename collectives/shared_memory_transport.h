@@ -1,6 +1,7 @@
-// Collectives among the members of a group on one host, through their HBM and control blocks. The steps of
-// one collective, s: offer (publish s and where the buffers lie), take what the peers offer, retire
-// (publish that s touches no peer's memory any more), and wait until the peers have retired it too.
+// The shared-memory transport runs collectives among the members of a group on one host, through their HBM
+// and control blocks. Collective s has four steps: offer (publish s and the offsets of the buffers), take the
+// peers' offers, retire (publish that s touches no peer's memory any more), and wait until the peers have
+// retired it too.
 #pragma once
 
 #include <atomic>
@@ -21,28 +22,29 @@ struct LocalMember {
   Bell* bell = nullptr;
 };
 
-class SharedLane {
+class SharedMemoryTransport {
  public:
-  // members: in the order of the group; me: this rank's place among them; p: members of the whole group.
-  SharedLane(std::vector<LocalMember> members, int me, int p);
+  // `members` are in the order of the group, `me` is this rank's place among them, `p` counts the members of
+  // the whole group.
+  SharedMemoryTransport(std::vector<LocalMember> members, int me, int p);
 
-  // False while the slot of s is still in use by a slower peer.
+  // Publishes collective s. Returns false while a slower peer still uses the slot of s.
   bool offer(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm);
 
-  // Takes from the peers that have offered s; `cursor` counts them from 0 and keeps the place. True when all
-  // is taken. Adds the bytes moved to `moved`.
+  // Takes from the peers that have offered s; `cursor` counts them from 0 and keeps the place. Returns true
+  // when all is taken. Adds the bytes moved to `moved`.
   bool take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, int& cursor,
             std::int64_t& moved);
 
   // Hierarchical all-reduce: writes this rank's slice of out, reduced everywhere, to the local peers.
   void spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved);
 
-  // `awaited`: peers may be waiting for it. After a one-shot none is: only who is kSlots ahead needs the
-  // slot, and looks again when the next offer rings.
+  // `awaited` means that peers may be waiting for it. Nobody waits for a one-shot: only a peer kSlots ahead
+  // needs the slot, and it looks again when the next offer rings.
   void retire(std::uint64_t s, bool awaited = true);
   bool drained(std::uint64_t s);  // all members have retired s, this one too
 
-  void ring_bell(int index) const;  // of the member with that index in the group
+  void ring_bell(int index) const;  // of the member with this index in the group
 
   int size() const { return static_cast<int>(members_.size()); }
   int me() const { return me_; }
@@ -55,7 +57,7 @@ class SharedLane {
   std::byte* target(int i, std::uint64_t s) const;
   Offer& offer_of(int i, std::uint64_t s) const;
   std::byte* payload_of(int i, std::uint64_t s) const;
-  std::byte* room_of(int i, std::uint64_t s, std::int64_t bytes) const;  // for a one-shot input
+  std::byte* room_of(int i, std::uint64_t s, std::int64_t bytes) const;  // room for a one-shot input
   void notify() const;
 
   void reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, std::int64_t& moved);
@@ -65,11 +67,11 @@ class SharedLane {
 
   std::vector<LocalMember> members_;
   int me_, p_;
-  std::uint64_t drained_ = 0;  // all members have retired up to here
+  std::uint64_t drained_ = 0;  // all members have retired up to this number
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
-  // Of the collective that is being taken: what each member's input holds for whom, and where in our output
-  // what it gave goes.
+  // Blocks of the collective that is being taken. `given_`: the part of a member's input for each peer.
+  // `taken_`: the place in our output of each member's part.
   Blocks given_, taken_;
   std::int64_t input_bytes_ = 0;
 };

@@ -1,5 +1,6 @@
-// How those lie on the machine who meet in a Program's collectives: groups along mesh axes, and the pairs of
-// messages, which are nearer or farther than the groups that they belong to.
+// GroupTopology says how the members of a Program's collectives lie on the machine: groups along mesh axes,
+// and pairs of devices that exchange messages. A pair may be nearer or farther apart than the group that it
+// belongs to.
 #pragma once
 
 #include <array>
@@ -13,29 +14,29 @@
 
 namespace hyperrun {
 
-class Whereabouts {
+class GroupTopology {
  public:
-  // Topology and machine outlive it.
-  Whereabouts(std::span<const Program* const> programs, const Topology& topology, const Machine& machine);
+  // The topology and the machine must outlive it.
+  GroupTopology(std::span<const Program* const> programs, const Topology& topology, const Machine& machine);
 
   const std::vector<AxisGroups>& groups() const { return groups_; }
-  // The index of those in which the collective's group is.
+  // Index in groups() of the groups along the collective's axes.
   int along(const instr::Collective& c) const;
   // The device at the other end of a message.
   int peer(const instr::Collective& c, int along, int device) const;
 
-  // Pairs of devices that lie alike have one number.
+  // A number of the pair's distance; pairs that lie alike have the same number.
   int pair(int device, int other) const;
   Where where(const instr::Collective& c, int along, int device) const;
-  // Where the device stands among those that take part.
+  // The device's place among the members of the collective.
   Place place(const instr::Collective& c, int along, int device) const;
 
  private:
   const Topology& topology_;
   const Machine& machine_;
   std::vector<AxisGroups> groups_;
-  // As many devices in each unit of a level: then a pair is known by the level that holds it, and by whether
-  // it is of one host.
+  // True if all units of each level have equally many devices. A pair is then known by the level that holds
+  // it and by whether it is on one host.
   bool whole_;
   mutable std::vector<int> pair_of_level_;
   mutable std::vector<Where> pairs_;

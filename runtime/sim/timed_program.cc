@@ -1,4 +1,4 @@
-#include "runtime/sim/track.h"
+#include "runtime/sim/timed_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ struct SameCollective {
   bool operator()(const instr::Collective* a, const instr::Collective* b) const { return *a == *b; }
 };
 
-// That a feeder hands over for an instruction.
+// Number of kernels that a feeder hands over for an instruction.
 double kernels(const InstrOp& op, const Scores& scores) {
   const auto of = [&](const auto& o) {
     const bool together = scores.together(static_cast<double>(o.batch * o.kv_heads * o.group));
@@ -37,8 +37,9 @@ double kernels(const InstrOp& op, const Scores& scores) {
 
 }  // namespace
 
-Track::Track(const Program& program, const Machine& machine) : program_(&program), costs_(program, machine) {
-  // One that its kernel does with others lasts longer than the same alone.
+TimedProgram::TimedProgram(const Program& program, const Machine& machine)
+    : program_(&program), costs_(program, machine) {
+  // A collective in a kernel of several instructions lasts longer than the same one alone.
   std::array<std::unordered_map<const instr::Collective*, std::int32_t, HashOfCollective, SameCollective>, 2>
       known;
   first_wait_.push_back(0);
@@ -53,23 +54,23 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
 
     const auto* c = std::get_if<instr::Collective>(&instr.op);
     durations_.push_back(c == nullptr ? costs_.computing(i) : Nanos(0));
-    slot_of_.push_back(-1);
+    collective_index_.push_back(-1);
     if (c == nullptr) continue;
     const auto [it, is_new] =
-        known[costs_.together(i) > 1 ? 1 : 0].try_emplace(c, static_cast<std::int32_t>(slots_.size()));
-    if (is_new) slots_.push_back({&instr, i, 0});
-    slot_of_.back() = it->second;
-    ++slots_[static_cast<std::size_t>(it->second)].count;
+        known[costs_.together(i) > 1 ? 1 : 0].try_emplace(c, static_cast<std::int32_t>(collectives_.size()));
+    if (is_new) collectives_.push_back({&instr, i, 0});
+    collective_index_.back() = it->second;
+    ++collectives_[static_cast<std::size_t>(it->second)].count;
   }
-  if (machine.feeder.takes_time() || machine.feeder.in_order) take(machine);
+  if (machine.feeder.takes_time() || machine.feeder.in_order) feed_from(machine);
 }
 
-void Track::take(const Machine& machine) {
+void TimedProgram::feed_from(const Machine& machine) {
   const Feeder& feeder = machine.feeder;
   in_order_ = feeder.in_order;
   const std::vector<Instr>& instrs = program_->instrs;
   const bool role_loads = std::ranges::any_of(instrs, [](const Instr& i) { return loads_tokens(i.op); });
-  std::vector<Pass> passes;  // of the messages that come, in their order
+  std::vector<Pass> passes;  // passes of the messages received so far, in their order
   std::int32_t turn = 0, used = 0;
   for (const Instr& instr : instrs) {
     const auto* c = std::get_if<instr::Collective>(&instr.op);
@@ -79,7 +80,7 @@ void Track::take(const Machine& machine) {
     std::int32_t arrival = 0;
     for (const Event& e : instr.waits)
       if (e.stream == StreamKind::kRecv && e.seq > used) used = arrival = e.seq;
-    // A stage that loads nothing of a micro-batch begins it with what comes of it.
+    // A stage that loads no tokens begins a micro-batch with the first message of its forward pass.
     const bool begins = loads || (!role_loads && arrival > 0 &&
                                   passes[static_cast<std::size_t>(arrival) - 1] == Pass::kForward);
     double nanos = (instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value) *

@@ -1,4 +1,4 @@
-#include "collectives/shared_lane.h"
+#include "collectives/shared_memory_transport.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ bool reduces(const CollectiveArgs& args) {
   return args.kind == Collective::kAllReduce || args.kind == Collective::kReduceScatter;
 }
 
-// kAllToAllV: where each peer's block starts in the sender's input, in bytes.
+// For kAllToAllV: the start of each peer's block in the sender's input, in bytes.
 void write_displacements(const CollectiveArgs& args, std::byte* payload) {
   std::int64_t before = 0;
   for (std::size_t r = 0; r < args.send_counts.size(); ++r) {
@@ -33,54 +33,58 @@ std::int64_t read_displacement(const std::byte* payload, int r) {
 
 }  // namespace
 
-SharedLane::SharedLane(std::vector<LocalMember> members, int me, int p)
+SharedMemoryTransport::SharedMemoryTransport(std::vector<LocalMember> members, int me, int p)
     : members_(std::move(members)), me_(me), p_(p), sources_(members_.size()), targets_(members_.size()) {
   HR_CHECK(p * sizeof(std::int64_t) <= static_cast<std::size_t>(kOneShotBytes), "group too large for a host");
 }
 
-Offer& SharedLane::offer_of(int i, std::uint64_t s) const { return member(i).cell->offers[s % kSlots]; }
+Offer& SharedMemoryTransport::offer_of(int i, std::uint64_t s) const {
+  return member(i).cell->offers[s % kSlots];
+}
 
-std::byte* SharedLane::payload_of(int i, std::uint64_t s) const {
+std::byte* SharedMemoryTransport::payload_of(int i, std::uint64_t s) const {
   return member(i).cell->payloads[s % kSlots].bytes.data();
 }
 
-std::byte* SharedLane::room_of(int i, std::uint64_t s, std::int64_t bytes) const {
+std::byte* SharedMemoryTransport::room_of(int i, std::uint64_t s, std::int64_t bytes) const {
   Offer& offer = offer_of(i, s);
   return bytes <= static_cast<std::int64_t>(offer.tiny.size()) ? offer.tiny.data() : payload_of(i, s);
 }
 
-bool SharedLane::ready(int i, std::uint64_t s) const {
+bool SharedMemoryTransport::ready(int i, std::uint64_t s) const {
   return i == me_ || offer_of(i, s).number.load(std::memory_order_acquire) == s;
 }
 
-bool SharedLane::all_ready(std::uint64_t s, int& cursor) const {
+bool SharedMemoryTransport::all_ready(std::uint64_t s, int& cursor) const {
   while (cursor < size() && ready(cursor, s)) ++cursor;
   return cursor == size();
 }
 
-// Where a one-shot input lies is known without the offer, so that both are fetched at once.
-const std::byte* SharedLane::source(int i, std::uint64_t s, bool one_shot) const {
+// The place of a one-shot input is known without the offer, so that both are fetched at once.
+const std::byte* SharedMemoryTransport::source(int i, std::uint64_t s, bool one_shot) const {
   return one_shot ? room_of(i, s, input_bytes_) : member(i).arena + offer_of(i, s).in;
 }
 
-std::byte* SharedLane::target(int i, std::uint64_t s) const { return member(i).arena + offer_of(i, s).out; }
+std::byte* SharedMemoryTransport::target(int i, std::uint64_t s) const {
+  return member(i).arena + offer_of(i, s).out;
+}
 
 // The fence pairs with the one before a sleeper's last look.
-void SharedLane::notify() const {
+void SharedMemoryTransport::notify() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int i = 0; i < size(); ++i) {
     if (i != me_) ring(*member(i).bell);
   }
 }
 
-void SharedLane::ring_bell(int index) const {
+void SharedMemoryTransport::ring_bell(int index) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const LocalMember& m : members_) {
     if (m.index == index) ring(*m.bell);
   }
 }
 
-bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm) {
+bool SharedMemoryTransport::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm) {
   if (s > kSlots && !drained(s - kSlots)) return false;
   Offer& mine = offer_of(me_, s);
   const std::byte* arena = member(me_).arena;
@@ -90,7 +94,7 @@ bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm al
     if (bytes > 0) pack_input(args, p_, room_of(me_, s, bytes));
   }
   if (args.kind == Collective::kAllToAllV) write_displacements(args, payload_of(me_, s));
-  // All of the offer at once: peers that look at it already take its line away from us.
+  // Write the whole offer at once: peers that watch it already take its line away from us.
   mine.in = args.in == nullptr ? 0 : args.in - arena;
   mine.out = args.out == nullptr ? 0 : args.out - arena;
   mine.number.store(s, std::memory_order_release);
@@ -98,12 +102,12 @@ bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm al
   return true;
 }
 
-void SharedLane::retire(std::uint64_t s, bool awaited) {
+void SharedMemoryTransport::retire(std::uint64_t s, bool awaited) {
   member(me_).cell->done.value.store(s, std::memory_order_release);
   if (awaited) notify();
 }
 
-bool SharedLane::drained(std::uint64_t s) {
+bool SharedMemoryTransport::drained(std::uint64_t s) {
   if (drained_ >= s) return true;
   std::uint64_t least = UINT64_MAX;
   for (int i = 0; i < size(); ++i) {
@@ -114,8 +118,8 @@ bool SharedLane::drained(std::uint64_t s) {
   return true;
 }
 
-bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, int& cursor,
-                      std::int64_t& moved) {
+bool SharedMemoryTransport::take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm,
+                                 int& cursor, std::int64_t& moved) {
   const bool one_shot = algorithm == Algorithm::kOneShot;
   if (cursor == 0) plan(args, one_shot);
   if (reduces(args) || args.kind == Collective::kBarrier) {
@@ -124,7 +128,7 @@ bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm alg
     if (args.kind == Collective::kReduceScatter) reduce_rows(s, args, one_shot, moved);
     return true;
   }
-  // Each from its own offset, so that they do not all read the same peer.
+  // Each rank starts at its own offset, so that they do not all read the same peer.
   for (; cursor < size(); ++cursor) {
     const int i = me_ + cursor < size() ? me_ + cursor : me_ + cursor - size();
     if (args.kind == Collective::kBroadcast && member(i).index != args.peer) continue;
@@ -135,10 +139,10 @@ bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm alg
   return true;
 }
 
-// One-shot: everyone reduces everything. Direct: each reduces its slice and writes it to all.
-// Hierarchical: each reduces its slice for itself.
-void SharedLane::reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm,
-                              std::int64_t& moved) {
+// With kOneShot every rank reduces all elements. With kDirect each reduces its slice and writes it to all.
+// With kHierarchical each reduces its slice for itself.
+void SharedMemoryTransport::reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm,
+                                         std::int64_t& moved) {
   const std::int64_t n = elements(args, p_), element = size_of(args.dtype);
   const bool one_shot = algorithm == Algorithm::kOneShot;
   const Slice mine = one_shot ? Slice{0, n} : slice(n, size(), me_);
@@ -152,8 +156,8 @@ void SharedLane::reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algor
   moved += mine.size() * element * (size() - 1) * (algorithm == Algorithm::kDirect ? 2 : 1);
 }
 
-void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot,
-                             std::int64_t& moved) {
+void SharedMemoryTransport::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot,
+                                        std::int64_t& moved) {
   const std::int64_t element = size_of(args.dtype), runs = args.pitch == 0 ? 1 : args.runs;
   const std::int64_t run = args.inner / runs * element;
   const std::int64_t pitch = args.pitch == 0 ? run : args.pitch * element, packed = one_shot ? run : pitch;
@@ -166,8 +170,8 @@ void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool o
   moved += args.outer * runs * run * (size() - 1);
 }
 
-// Once a collective, for all members: the divisions take as long as a small message.
-void SharedLane::plan(const CollectiveArgs& args, bool one_shot) {
+// Computes the blocks once a collective for all members: the divisions take as long as a small message.
+void SharedMemoryTransport::plan(const CollectiveArgs& args, bool one_shot) {
   const std::int64_t element = size_of(args.dtype), bytes = args.outer * args.inner * element;
   input_bytes_ = in_elements(args, p_) * element;
   if (reduces(args)) return;
@@ -184,8 +188,8 @@ void SharedLane::plan(const CollectiveArgs& args, bool one_shot) {
   }
 }
 
-void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot,
-                           std::int64_t& moved) {
+void SharedMemoryTransport::take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot,
+                                      std::int64_t& moved) {
   const int peer = member(i).index, self = member(me_).index;
   const std::byte* in = source(i, s, one_shot);
   Block from = given_.of(self, in), to = taken_.of(peer);
@@ -200,7 +204,7 @@ void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, b
   if (i != me_) moved += from.bytes();
 }
 
-void SharedLane::spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved) {
+void SharedMemoryTransport::spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved) {
   const std::int64_t element = size_of(args.dtype);
   const Slice mine = slice(elements(args, p_), size(), me_);
   const auto bytes = static_cast<std::size_t>(mine.size() * element);

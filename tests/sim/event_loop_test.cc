@@ -1,4 +1,4 @@
-// The walk of compiled jobs: every span against an independent account, folded and unfolded alike.
+// The simulation of compiled jobs: every span against an independent calculation, folded and unfolded alike.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<Case> cases() {
   return list;
 }
 
-TEST(Walk, EverySpanIsTheLongestPathToIt) {
+TEST(EventLoop, EverySpanIsTheLongestPathToIt) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
     const auto expected = expected_spans(plan.roles[0].program("train"), c.job.supernode, c.topology);
@@ -50,7 +50,7 @@ TEST(Walk, EverySpanIsTheLongestPathToIt) {
   }
 }
 
-TEST(Walk, FoldedEqualsUnfolded) {
+TEST(EventLoop, FoldedEqualsUnfolded) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
     const SimResult folded = simulate(plan, "train", c.job.supernode, c.topology);
@@ -63,7 +63,7 @@ TEST(Walk, FoldedEqualsUnfolded) {
   }
 }
 
-TEST(Walk, DevicesThatAreAlikeAreWalkedOnce) {
+TEST(EventLoop, DevicesThatAreAlikeAreWalkedOnce) {
   for (const Case& c : cases()) {
     const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
     const bool regular =
@@ -72,8 +72,8 @@ TEST(Walk, DevicesThatAreAlikeAreWalkedOnce) {
   }
 }
 
-// What one device takes longer, all wait for; with jitter the same seed gives the same times.
-TEST(Walk, StragglersAndJitter) {
+// All devices wait for a slower one; with jitter the same seed gives the same times.
+TEST(EventLoop, StragglersAndJitter) {
   Job job = small_job(2, 2, {"sp"});
   const Plan plan = compile(job).plan;
   const Topology topology = Topology::one_host(4);
@@ -98,9 +98,9 @@ TEST(Walk, StragglersAndJitter) {
   EXPECT_GT(jittered.makespan, even.makespan) << "each group waits for its slowest";
 }
 
-// All differ through devices 0 and 1, which share a host: 2 and 3 meet them along b, 4 and 5 along a, and 6
-// and 7 only those who do.
-TEST(Walk, WhoMeetsOthersIsNotAlike) {
+// All devices differ because 0 and 1 share a host: 2 and 3 meet them along b, 4 and 5 along a, and 6 and 7
+// only the others.
+TEST(EventLoop, WhoMeetsOthersIsNotAlike) {
   using enum instr::CollectiveKind;
   const Plan plan = ProgramBuilder({{"a", 2}, {"b", 2}, {"c", 2}})
                         .collective(kAllReduce, {2}, 512)
@@ -117,7 +117,7 @@ TEST(Walk, WhoMeetsOthersIsNotAlike) {
     EXPECT_EQ(r.times(d).spans, expected[static_cast<std::size_t>(d)]) << "device " << d;
 }
 
-TEST(Walk, TimesAddUp) {
+TEST(EventLoop, TimesAddUp) {
   for (const Case& c : cases()) {
     const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
     for (const SimTimes& t : r.classes) {
@@ -130,7 +130,7 @@ TEST(Walk, TimesAddUp) {
   }
 }
 
-TEST(Walk, TheStepIsTheSumOfItsParts) {
+TEST(EventLoop, TheStepIsTheSumOfItsParts) {
   for (const Case& c : cases()) {
     const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
     for (std::size_t k = 0; k < r.parts.size(); ++k) {
@@ -142,7 +142,7 @@ TEST(Walk, TheStepIsTheSumOfItsParts) {
   }
 }
 
-TEST(Walk, MessagesBetweenStagesAreCommunication) {
+TEST(EventLoop, MessagesBetweenStagesAreCommunication) {
   const Job job = small_job("pp:2");
   const SimResult r = simulate(compile(job).plan, "train", job.supernode, Topology{{0, 1}});
   for (std::size_t k = 0; k < r.parts.size(); ++k) {
@@ -151,8 +151,8 @@ TEST(Walk, MessagesBetweenStagesAreCommunication) {
   }
 }
 
-// What it computes on is read on the stream of transfers, and is none.
-TEST(Walk, AGenerationThatMovesNothingOnlyComputes) {
+// Input is read on the stream of transfers, and is no transfer.
+TEST(EventLoop, AGenerationThatMovesNothingOnlyComputes) {
   Job job = small_job("dp:1");
   job.run.generate.tokens = 8;
   const Plan plan = compile_generation(job).plan;
@@ -163,7 +163,7 @@ TEST(Walk, AGenerationThatMovesNothingOnlyComputes) {
   }
 }
 
-TEST(Walk, AFasterMachineIsNeverSlower) {
+TEST(EventLoop, AFasterMachineIsNeverSlower) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
     const Nanos base = simulate(plan, "train", c.job.supernode, c.topology).makespan;
@@ -182,7 +182,7 @@ TEST(Walk, AFasterMachineIsNeverSlower) {
   }
 }
 
-TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
+TEST(EventLoop, LiveBytesOverTimeStayWithinThePeak) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
     const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
@@ -205,7 +205,7 @@ TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
   }
 }
 
-// One device remakes nothing but the scores of attention in the backward pass: one product of the seven.
+// One device recomputes only the scores of attention in the backward pass: one product of the seven.
 TEST(Forecast, FlopsOfTheModelAndOfTheMachine) {
   const Job job = small_job(1, 1);
   const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
@@ -218,7 +218,7 @@ TEST(Forecast, FlopsOfTheModelAndOfTheMachine) {
   EXPECT_LT(f.hfu, 1);
 }
 
-// Again all but the scores; of the machine's products each is counted by its own sizes.
+// Only the scores are recomputed here, too; each of the machine's products counts with its own sizes.
 TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
   Job job = small_job(1, 1);
   become_deepseek(job);
@@ -228,7 +228,7 @@ TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
             static_cast<double>(layers * sequences * heads * 32 * 32 * head_dim));
 }
 
-// Half of the choices find no room: nobody computes them.
+// Half of the choices exceed the capacity and are not computed.
 TEST(Forecast, FlopsOfExpertsThatDropTokens) {
   Job job = small_job(1, 1);
   become_deepseek(job);
@@ -259,7 +259,7 @@ TEST(Forecast, StepsAndTokens) {
             forecast(small_job(1, 1), compile(small_job(1, 1)).plan, Topology::one_host(1)).model_flops);
 }
 
-// A legal number of steps, of legal length each, whose sum no number of nanoseconds holds.
+// A legal number of steps, each of a legal length, whose total exceeds any number of nanoseconds.
 TEST(Forecast, OfMoreThanCenturiesIsRefused) {
   Job job = small_job("dp:1");
   job.supernode.cube_flops = 1e5;
