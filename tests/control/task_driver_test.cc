@@ -77,7 +77,7 @@ std::vector<std::unique_ptr<ThreadDevice>> three_devices(const Controller& contr
   return all;
 }
 
-TEST(TaskDriver, RunsProgramsSideBySide) {
+TEST(tasks::TaskDriver, RunsProgramsSideBySide) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   TwoPrograms driver(200);
@@ -93,7 +93,7 @@ TEST(TaskDriver, RunsProgramsSideBySide) {
   }
 }
 
-TEST(TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
+TEST(tasks::TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   TwoPrograms driver(200);
@@ -106,7 +106,7 @@ TEST(TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
 }
 
 // Device 1 runs the learner alone.
-TEST(TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
+TEST(tasks::TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
   Controller controller(test_options(3));
   ThreadDevice zero(controller.address(), 0, 3), two(controller.address(), 2, 3);
   std::thread one([&] {
@@ -134,7 +134,7 @@ class Stuck : public TwoPrograms {
   }
 };
 
-TEST(TaskDriver, ADeadlockEndsTheRunWithItsNames) {
+TEST(tasks::TaskDriver, ADeadlockEndsTheRunWithItsNames) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   Stuck driver;
