@@ -13,6 +13,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/plan/choice_ablation.h"
 #include "runtime/plan/pareto.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/robust.h"
 #include "runtime/report/table.h"

@@ -12,6 +12,7 @@
 #include "runtime/cost/groups.h"
 #include "runtime/forecast/range.h"
 #include "runtime/forecast/sim.h"
+#include "runtime/report/describe_range.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/table.h"
 #include "runtime/sim/simulate.h"
