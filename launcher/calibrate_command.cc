@@ -1,6 +1,7 @@
-// hyperrun calibrate: measures the machine with the executor and the collectives of runs, and writes a
-// profile with which the simulator foretells them.
+// hyperrun calibrate: measures the machine with the same executor and collectives as a run, and writes a
+// profile with which the simulator predicts runs on it.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -16,7 +17,6 @@
 #include "launcher/commands.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/calibrate/fit_machine.h"
 #include "runtime/calibrate/measure.h"
@@ -60,7 +60,7 @@ std::string host_name() {
 
 int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-// What is measured beside other work is that work as well.
+// Other work on the host makes every measurement longer.
 void warn_if_busy() {
   double load = 0;
   if (getloadavg(&load, 1) != 1 || load <= 0.5 * cores()) return;
@@ -71,7 +71,7 @@ void warn_if_busy() {
       load);
 }
 
-// A device's part of what the host has left, in whole MiB.
+// A device's share of the host's free shared memory, in whole MiB.
 Bytes room_for_hbm(int devices_of_host) {
   return Bytes(std::max(largest_arena(free_shared_memory(), devices_of_host), kMiB).value / kMiB.value *
                kMiB.value);
@@ -83,12 +83,12 @@ void tell_round(int round, int rounds) {
   std::fflush(stderr);
 }
 
-std::string about(const Setting& s) {
+std::string describe_setting(const Setting& s) {
   const int devices = s.topology.size(), hosts = s.topology.hosts();
-  std::string text = std::to_string(devices) + (devices == 1 ? " device on " : " devices on ") +
-                     (hosts > 1 ? std::to_string(hosts) + " hosts like " : "") + host_name() + ", " +
-                     std::to_string(s.cores) + (s.cores == 1 ? " core, " : " cores, ") +
-                     kernels::vector_target() + "; as calibrated with all devices at work at once";
+  std::string text =
+      fmt::format("{} {} on {}{}, {} {}, {}; as calibrated with all devices at work at once", devices,
+                  devices == 1 ? "device" : "devices", hosts > 1 ? fmt::format("{} hosts like ", hosts) : "",
+                  host_name(), s.cores, s.cores == 1 ? "core" : "cores", kernels::vector_target());
   if (devices / hosts > s.cores) text += ", which share them";
   if (s.in_order) text += "; the streams of a device take turns";
   return text;
@@ -96,9 +96,9 @@ std::string about(const Setting& s) {
 
 std::string nanos(double v) { return to_string(Nanos(std::llround(v))); }
 
-std::string percent_off(double ratio) { return format("%+.0f %%", (ratio - 1) * 100); }
+std::string percent_off(double ratio) { return fmt::format("{:+.0f} %", (ratio - 1) * 100); }
 
-// Each point beside what the profile says of it, and how far that is off by class.
+// Prints each measured point beside the profile's prediction, then the errors by class of points.
 void print_comparison(const std::vector<Measured>& measured, const Setting& setting, const Machine& machine) {
   Table points({left("instruction"), right("measured"), right("profile"), right("error")});
   Table classes({left("class"), right("points"), right("mean error"), right("worst")});
@@ -118,7 +118,7 @@ void print_comparison(const std::vector<Measured>& measured, const Setting& sett
     if (count == 0) continue;
     points.rule();
     classes.row({std::string(name(static_cast<PointClass>(c))), std::to_string(count),
-                 format("%.0f %%", sum / count * 100), percent_off(worst)});
+                 fmt::format("{:.0f} %", sum / count * 100), percent_off(worst)});
   }
   std::printf("%s\n%s", points.str().c_str(), classes.str().c_str());
 }
@@ -126,7 +126,7 @@ void print_comparison(const std::vector<Measured>& measured, const Setting& sett
 void conclude(const CalibrateArguments& a, const std::vector<Measured>& measured, const Setting& setting) {
   Machine machine = fit_machine(measured, setting);
   machine.name = fs::path(a.out).stem();
-  machine.about = about(setting);
+  machine.about = describe_setting(setting);
   try {
     write_file_atomically(a.out, to_textproto(machine));
   } catch (const Error& e) {
@@ -157,7 +157,7 @@ void calibrate_rank(const CalibrateArguments& a, Bytes hbm) {
   conclude(a, measured, setting);
 }
 
-// Under mpirun, which ends the other ranks where one of them fails.
+// Runs under mpirun, which ends the other ranks if this one fails.
 int run_rank(const CalibrateArguments& a) {
   const int rank = rank_from_environment(), size = world_size_from_environment();
   init_log("device " + std::to_string(rank));
@@ -165,10 +165,10 @@ int run_rank(const CalibrateArguments& a) {
   try {
     if (rank == 0) {
       if (a.devices != 0 && a.devices != size)
-        throw Error(Code::kTooFewRanks, "--devices asks for " + std::to_string(a.devices) +
-                                            ", mpirun started " + std::to_string(size))
+        throw Error(Code::kTooFewRanks,
+                    fmt::format("--devices asks for {}, mpirun started {}", a.devices, size))
             .at("--devices")
-            .legal(std::to_string(size) + ", or leave it out");
+            .legal(fmt::format("{}, or leave it out", size));
       require_writable(a.out, "--out");
       const int local = std::max(1, from_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"));
       require_shared_memory(arenas_need(kCalibrationMemory, local));
@@ -194,7 +194,7 @@ int calibrate(const CalibrateArguments& arguments) {
     throw Error(Code::kUsage, "calibrate needs the number of devices")
         .at("--devices")
         .legal("1 or more")
-        .fix("hyperrun calibrate --devices " + std::to_string(cores()) + " --out " + arguments.out);
+        .fix(fmt::format("hyperrun calibrate --devices {} --out {}", cores(), arguments.out));
   require_writable(arguments.out, "--out");
   require_shared_memory(arenas_need(kCalibrationMemory, arguments.devices));
   become_mpirun(arguments);

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -17,18 +19,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What appears there replaces what was there.
+// The checkpoint replaces the whole folder, so a folder with files in it is refused.
 void require_empty(const fs::path& out) {
   std::error_code error;
   if (!fs::is_directory(out, error) || fs::is_empty(out, error)) return;
   throw Error(Code::kUnwritable, "the folder is not empty").at(out.string()).fix("give --out a new folder");
 }
 
-// The block of a job that goes on from it.
+// The model block of a job that goes on from the checkpoint.
 std::string model_block(const ModelSpec& m) {
   std::string text = "model {\n";
   const auto line = [&](const char* field, const std::string& value) {
-    text += std::string("  ") + field + ": " + value + "\n";
+    text += fmt::format("  {}: {}\n", field, value);
   };
   line("layers", std::to_string(m.layers));
   line("hidden", std::to_string(m.hidden));
@@ -52,7 +54,7 @@ int import_model(const ImportArguments& arguments) {
 
   AtomicDirectory out(arguments.out);
   file.write_safetensors(out.path() / "model.safetensors");
-  // llama2.c has 1 and 2 for begin and end, whatever the tokenizer.
+  // llama2.c uses the ids 1 and 2 for begin and end of a text, whatever the tokenizer.
   const HfConfig config =
       tokenizer ? checkpoint_config(model, *tokenizer) : HfConfig{model, DType::kF32, {{2}}, 1};
   write_file(out.path() / "config.json", to_config_json(config));

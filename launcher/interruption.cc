@@ -12,28 +12,29 @@ namespace hyperrun {
 namespace {
 
 constexpr int kStatus = 128 + SIGINT;
-constexpr char kInterrupted = 'i', kOver = 'o';
+constexpr char kInterrupted = 'i', kFinished = 'f';
 
-// A handler may do little more than write to a pipe; any thread may be the one that runs it.
-volatile std::sig_atomic_t to_the_waiting = -1;
-void tell(char what) {
-  const ssize_t ignored = write(to_the_waiting, &what, 1);
+// The write end of a pipe to the waiting thread. A signal handler may do little more than write to a pipe,
+// and any thread may run it.
+volatile std::sig_atomic_t write_end = -1;
+void wake_thread(char reason) {
+  const ssize_t ignored = write(write_end, &reason, 1);
   static_cast<void>(ignored);
 }
-void on_interrupt(int) { tell(kInterrupted); }
+void on_interrupt(int) { wake_thread(kInterrupted); }
 
 }  // namespace
 
 Interruption::Interruption(std::function<void()> last_words) {
   std::array<int, 2> ends{};
   HR_CHECK(pipe(ends.data()) == 0, "no pipe for signals");
-  read_ = ends[0];
-  to_the_waiting = ends[1];
-  waiting_ = std::thread([from = read_, last_words = std::move(last_words)] {
-    char what = kOver;
-    while (read(from, &what, 1) < 0) {
+  read_end_ = ends[0];
+  write_end = ends[1];
+  thread_ = std::thread([from = read_end_, last_words = std::move(last_words)] {
+    char reason = kFinished;
+    while (read(from, &reason, 1) < 0) {
     }
-    if (what != kInterrupted) return;
+    if (reason != kInterrupted) return;
     last_words();
     std::fflush(nullptr);
     _exit(kStatus);
@@ -41,15 +42,15 @@ Interruption::Interruption(std::function<void()> last_words) {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &before_);
+  sigaction(SIGINT, &action, &previous_);
 }
 
 Interruption::~Interruption() {
-  sigaction(SIGINT, &before_, nullptr);
-  tell(kOver);
-  waiting_.join();
-  close(to_the_waiting);
-  close(read_);
+  sigaction(SIGINT, &previous_, nullptr);
+  wake_thread(kFinished);
+  thread_.join();
+  close(write_end);
+  close(read_end_);
 }
 
 }  // namespace hyperrun

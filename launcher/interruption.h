@@ -1,4 +1,7 @@
-// Last words of long work that is interrupted (ctrl-C).
+// Prints partial results when long work is interrupted by ctrl-C:
+//
+//   const Interruption guard([&] { print(results_so_far); });
+//   search();  // ctrl-C prints the results, then the process exits with status 130
 #pragma once
 
 #include <csignal>
@@ -7,19 +10,19 @@
 
 namespace hyperrun {
 
-// While it lives, SIGINT lets `last_words` run in a thread of its own, whatever the work is at, and ends the
-// process with status 130. There is one at a time.
+// While an object exists, SIGINT runs `last_words` in a separate thread, without waiting for the work. The
+// process then exits with status 130. At most one object may exist at a time.
 class Interruption {
  public:
   explicit Interruption(std::function<void()> last_words);
-  ~Interruption();  // SIGINT does what it did before
+  ~Interruption();  // restores the previous SIGINT handler
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
  private:
-  struct sigaction before_ {};
-  int read_ = -1;
-  std::thread waiting_;
+  struct sigaction previous_ {};
+  int read_end_ = -1;  // of the pipe on which the handler wakes the thread
+  std::thread thread_;
 };
 
 }  // namespace hyperrun

@@ -1,5 +1,5 @@
-// hyperrun: the command line. Errors end here: one message on standard error, the exit status of its
-// kind (docs/errors.md).
+// hyperrun: the command line. All errors end here, as one message on standard error and the exit status of
+// their kind (docs/errors.md).
 #include <fcntl.h>
 #include <jemalloc/jemalloc.h>
 #include <poll.h>
@@ -18,14 +18,15 @@
 #include "runtime/process/launch.h"
 #include "runtime/report/version.h"
 
-// jemalloc is not in builds with sanitizers, which have allocators of their own.
+// Builds with sanitizers lack jemalloc: they have allocators of their own.
 #pragma weak mallctl
 
 namespace hyperrun {
 namespace {
 
-// Who compiles one job after another gives back and takes again what long Programs hold, gigabytes each time:
-// the kernel need not clear it again. Arenas but the first are made later, one a thread.
+// Keeps freed memory in the process. A planner that compiles one job after another frees and allocates
+// gigabytes each time; the kernel would clear the pages again. The setting of arena 0 is separate because
+// only that arena exists yet; the other arenas, one a thread, take the default.
 void keep_freed_memory() {
   if (mallctl == nullptr) return;
   ssize_t never = -1;
@@ -133,24 +134,24 @@ int run(const RunArguments& arguments) {
 }
 
 void add_run_options(CLI::App& app, RunArguments& a) {
-  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(a_word());
+  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(non_empty());
   app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
       ->allow_extra_args(false);
   app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory")
-      ->check(a_word());
+      ->check(non_empty());
   app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory")
-      ->check(a_word());
+      ->check(non_empty());
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 
 CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
   CLI::App* command = app.add_subcommand("calibrate", "measure this machine and write its profile");
   command->footer(kCalibrateFooter);
-  command->add_option("--out", a.out, "the profile to write")->required()->check(a_word());
+  command->add_option("--out", a.out, "the profile to write")->required()->check(non_empty());
   command->add_option("--devices", a.devices, "how many devices share the machine (default: mpirun's ranks)")
-      ->check(a_whole_number(1, 4096));
+      ->check(whole_number_between(1, 4096));
   command->add_option("--seconds", a.seconds, "how long to measure, about (default 20)")
-      ->check(a_number(0.1, 86400.0));
+      ->check(number_between(0.1, 86400.0));
   return command;
 }
 
@@ -168,10 +169,10 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
           "--leaders", a.leaders,
           "strategies that are simulated; from two on of each space within it, too, and where a small job "
           "may have to move tensors, of each ZeRO and recomputation (default 8)")
-      ->check(a_whole_number(1, 1 << 20));
-  command->add_option("--out", a.out, "write the best as a job to this file")->check(a_word());
+      ->check(whole_number_between(1, 1 << 20));
+  command->add_option("--out", a.out, "write the best as a job to this file")->check(non_empty());
   command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file (.svg)")
-      ->check(a_word());
+      ->check(non_empty());
   command->add_flag("--pareto", a.pareto, "step time against HBM and number of devices, as far as it trades");
   add_numbers(*command, "--pareto-devices", a.pareto_devices, 1, 1 << 20,
               "the same, of these numbers of devices (default: a quarter of the job's to twice as many)");
@@ -182,16 +183,16 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
           "--ranges", a.ranges,
           "so many of the first plans are simulated again with each guess of the machine's profile at "
           "both ends of its range, and with slow devices; 0: none (default 5)")
-      ->check(a_whole_number(0, 1 << 10));
+      ->check(whole_number_between(0, 1 << 10));
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
   command->add_flag("--csv", a.csv, "print a table for each answer, with commas")->excludes(json);
   command->add_flag("--why", a.why, "say what each other value of each dimension costs");
   command->add_flag("--compare", a.compare, "search the other spaces, too");
   auto* prove =
       command->add_option("--prove", a.prove, "execute plans of a small model to scale on so many ranks");
-  prove->check(a_whole_number(2, 1024));
+  prove->check(whole_number_between(2, 1024));
   command->add_option("--prove-plans", a.prove_plans, "so many of them (default 6)")
-      ->check(a_whole_number(2, 1 << 20))
+      ->check(whole_number_between(2, 1 << 20))
       ->needs(prove);
   return command;
 }
@@ -206,21 +207,22 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
       ->check(CLI::ExistingFile.description("a file that is there"));
   command
       ->add_option("--tokens", a.tokens, "of each prompt, at most (default: the job's, or up to 64 that fit)")
-      ->check(a_whole_number(1, 1 << 20));
+      ->check(whole_number_between(1, 1 << 20));
   command->add_option("--checkpoint", a.checkpoint, "instead of the last one, or the job's run.resume")
       ->check(CLI::ExistingDirectory.description("a folder that is there"));
   command->add_option("--devices", a.devices, "of a checkpoint without a job: tensor parallel (default 1)")
-      ->check(a_whole_number(1, 4096));
+      ->check(whole_number_between(1, 4096));
   command->add_option("--temperature", a.temperature, "0: always the likeliest token")
-      ->check(a_number(0.0, 1e6));
+      ->check(number_between(0.0, 1e6));
   command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
-      ->check(a_whole_number(0, 1 << 24));
+      ->check(whole_number_between(0, 1 << 24));
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
-      ->check(a_number(1e-6, 1.0));
-  command->add_option("--seed", a.seed, "of what is drawn")->check(a_seed());
-  command->add_option("--slots", a.slots, "sequences that grow at once")->check(a_whole_number(1, 1 << 20));
+      ->check(number_between(1e-6, 1.0));
+  command->add_option("--seed", a.seed, "of what is drawn")->check(random_seed());
+  command->add_option("--slots", a.slots, "sequences that grow at once")
+      ->check(whole_number_between(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
-      ->check(a_whole_number(2, 1 << 24));
+      ->check(whole_number_between(2, 1 << 24));
   command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
   auto* paced = command->add_flag(
       "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
@@ -234,12 +236,12 @@ CLI::App* add_import(CLI::App& app, ImportArguments& a) {
   CLI::App* command = app.add_subcommand("import", "make a checkpoint of a model of llama2.c");
   command->footer(kImportFooter);
   command->add_option("file", a.file, "the model, FILE.bin")->required();
-  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(a_word());
-  command->add_option("--out", a.out, "the folder to make")->required()->check(a_word());
+  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(non_empty());
+  command->add_option("--out", a.out, "the folder to make")->required()->check(non_empty());
   return command;
 }
 
-// "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
+// Whether the word is a subcommand. Without one, "hyperrun JOB" means "hyperrun run JOB".
 bool names_subcommand(const std::string& word) {
   for (const char* name : {"run", "check", "generate", "sim", "plan", "verify", "validate", "calibrate",
                            "import", "report", "controller"})
@@ -276,11 +278,11 @@ int parse_and_run(std::vector<std::string> words) {
       "  hyperrun check examples/pipeline.textproto --memory memory.svg");
   check_app->add_option("job", check.job, "the job")->required();
   check_app->add_option("--resume", check.resume, "look at the checkpoint, too, that a run would start from")
-      ->check(a_word());
+      ->check(non_empty());
   check_app
       ->add_option("--memory", check.memory,
                    "simulate a step; print what fills HBM when, and draw it in this file (.svg)")
-      ->check(a_word());
+      ->check(non_empty());
   check_app->add_flag("--layouts", check.layouts, "which axes split each tensor");
   check_app->add_flag("--traffic", check.traffic, "each redistribution of a step, with its reason");
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
@@ -291,16 +293,16 @@ int parse_and_run(std::vector<std::string> words) {
       "  hyperrun sim examples/reinforcement.textproto --lengths 1:32");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
-      ->check(a_word());
+      ->check(non_empty());
   sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...")
-      ->check(a_word());
+      ->check(non_empty());
   add_numbers(*sim_app, "--devices", sim.devices, 0, INT32_MAX,
               "the devices in the traces: 0,1,8 (default: all)");
   auto* as_json = sim_app->add_flag("--json", sim.json, "print the report as JSON");
   auto* as_csv = sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas");
   as_csv->excludes(as_json);
   sim_app->add_option("--explain", sim.explain, "show how so many of the costliest instructions are reckoned")
-      ->check(a_whole_number(1, 1000000))
+      ->check(whole_number_between(1, 1000000))
       ->excludes(as_json)
       ->excludes(as_csv);
   add_words(*sim_app, "--slow", sim.slow, "DEVICE:FACTOR",
@@ -308,23 +310,23 @@ int parse_and_run(std::vector<std::string> words) {
       ->excludes(sim_app->get_option("--explain"));
   sim_app
       ->add_option("--jitter", sim.jitter, "how much computations differ: deviation of the logarithm, 0 to 1")
-      ->check(a_number(0, 1))
+      ->check(number_between(0, 1))
       ->excludes(sim_app->get_option("--explain"));
   sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")
-      ->check(a_seed())
+      ->check(random_seed())
       ->needs(sim_app->get_option("--jitter"));
   sim_app
       ->add_option("--lengths", sim.lengths,
                    "tokens of completions, LEAST:MOST, evenly drawn, where the job learns from rewards\n"
                    "(default: from 1 to as many as the job allows)")
-      ->check(a_word());
+      ->check(non_empty());
   sim_app->add_flag(
       "--no-range", sim.no_range,
       "do not simulate again with the guesses of the machine's profile at the ends of their ranges");
-  auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
+  auto* generate_flag = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other :
        {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter", "--lengths"})
-    of_generation->excludes(sim_app->get_option(other));
+    generate_flag->excludes(sim_app->get_option(other));
   PlanArguments plan;
   auto* plan_app = add_plan(app, plan);
   VerifyArguments verify;
@@ -333,12 +335,12 @@ int parse_and_run(std::vector<std::string> words) {
   verify_app->footer(kVerifyFooter);
   verify_app->add_option("job", verify.job, "the job; may be left out with --random");
   verify_app->add_option("--steps", verify.steps, "steps to compare (default 2)")
-      ->check(a_whole_number(1, 1000000));
+      ->check(whole_number_between(1, 1000000));
   auto* random = verify_app->add_option("--random", verify.random, "verify so many random layouts instead");
-  random->check(a_whole_number(1, 1000000));
+  random->check(whole_number_between(1, 1000000));
   verify_app
       ->add_option("--seed", verify.seed, "of the first random layout (default 1); the next has the next")
-      ->check(a_seed())
+      ->check(random_seed())
       ->needs(random);
   ValidateArguments validate;
   auto* validate_app =
@@ -350,7 +352,7 @@ int parse_and_run(std::vector<std::string> words) {
   validate_app
       ->add_option("--calibrate", validate.calibrate,
                    "first fit the profile to the runs that are there for it, and write it here")
-      ->check(a_word());
+      ->check(non_empty());
   validate_app->add_flag("--rows", validate.rows, "print every run");
   auto* runs_as_json = validate_app->add_flag("--json", validate.json, "print everything as JSON");
   validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);
@@ -365,7 +367,7 @@ int parse_and_run(std::vector<std::string> words) {
   report_app->add_option("directory", directory, "a run directory")->required();
   auto* controller_app = app.add_subcommand("controller", "")->group("");  // hidden: started by rank 0
   controller_app->add_option("job", run_arguments.job)->required();
-  controller_app->add_option("--world", world)->required()->check(a_whole_number(1, INT32_MAX));
+  controller_app->add_option("--world", world)->required()->check(whole_number_between(1, INT32_MAX));
   add_run_options(*controller_app, run_arguments);
 
   if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1])) {
@@ -393,21 +395,22 @@ int parse_and_run(std::vector<std::string> words) {
   return print_report(directory);
 }
 
-// A file that is opened later must not take the place of an output that is closed, and be written to in its
-// stead: /dev/null, opened for reading, does, and what is printed fails as it would have done.
+// Opens /dev/null for each standard file that is closed. Otherwise the next file that is opened would take
+// its number, and output would be written to that file. Since /dev/null is opened for reading, output still
+// fails.
 void fill_standard_files() {
   int fd = open("/dev/null", O_RDONLY);
   while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDONLY);
   if (fd >= 0) close(fd);
 }
 
-// A pipe that nobody reads any more is closed on purpose (| head).
+// Whether standard output is a pipe whose reader has closed it, on purpose (| head).
 bool reader_left() {
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-// What was printed must have arrived for the command to have succeeded.
+// A command succeeds only if all of its output was written.
 void check_output() {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!arrived && !reader_left())

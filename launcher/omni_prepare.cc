@@ -1,4 +1,5 @@
-// omni_prepare: the part of tools/omni_data that reads and writes samples. Errors end here, as in main.cc.
+// omni_prepare: the part of tools/omni_data that reads and writes samples. All errors end here, as in
+// main.cc.
 #include <unistd.h>
 
 #include <cstdio>

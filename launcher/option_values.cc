@@ -1,21 +1,22 @@
 #include "launcher/option_values.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <string_view>
-
-#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {
 
 using Check = std::function<std::string(std::string_view part)>;
 
-// The first complaint about a part between commas.
+// The first error in a list with commas; empty if the list is legal.
 std::string why_not_list(const std::string& value, const Check& check) {
   for (const std::string_view part : split(value, ',')) {
-    if (part.empty()) return value.empty() ? "it cannot be empty" : "a value is missing in \"" + value + "\"";
+    if (part.empty())
+      return value.empty() ? "it cannot be empty" : fmt::format("a value is missing in \"{}\"", value);
     if (const std::string why = check(part); !why.empty()) return why;
   }
   return "";
@@ -37,40 +38,40 @@ CLI::Option* add_list(CLI::App& app, const std::string& name, const std::string&
 
 }  // namespace
 
-CLI::Validator a_word() {
+CLI::Validator non_empty() {
   const auto check = [](std::string& value) -> std::string {
     if (value.empty()) return "it cannot be empty";
-    if (value.starts_with("--")) return "a value is missing: " + value + " is an option";
+    if (value.starts_with("--")) return fmt::format("a value is missing: {} is an option", value);
     return "";
   };
   return {check, ""};
 }
 
-CLI::Validator a_number(double least, double most) {
+CLI::Validator number_between(double least, double most) {
   const auto check = [=](std::string& value) -> std::string {
     char* end = nullptr;
-    const double number = std::strtod(value.c_str(), &end);
-    if (value.empty() || end != value.c_str() + value.size() || std::isnan(number))
-      return "\"" + value + "\" is no number";
-    if (number < least) return value + format(" is less than %g", least);
-    if (number > most) return value + format(" is more than %g", most);
+    const double parsed = std::strtod(value.c_str(), &end);
+    if (value.empty() || end != value.c_str() + value.size() || std::isnan(parsed))
+      return fmt::format("\"{}\" is no number", value);
+    if (parsed < least) return fmt::format("{} is less than {:g}", value, least);
+    if (parsed > most) return fmt::format("{} is more than {:g}", value, most);
     return "";
   };
-  return {check, format("%g to %g", least, most)};
+  return {check, fmt::format("{:g} to {:g}", least, most)};
 }
 
-CLI::Validator a_seed() { return a_whole_number<std::uint64_t>(0, UINT64_MAX); }
+CLI::Validator random_seed() { return whole_number_between<std::uint64_t>(0, UINT64_MAX); }
 
 CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<std::int32_t>& numbers,
                          std::int32_t least, std::int32_t most, const std::string& description) {
-  const auto read = [=](std::string_view part, std::int32_t& number) {
-    return why_not_whole(part, least, most, number);
+  const auto read = [=](std::string_view part, std::int32_t& value) {
+    return why_not_whole(part, least, most, value);
   };
   return add_list(
       app, name, describe_range(least, most) + ", several with commas between", description,
       [=](std::string_view part) {
-        std::int32_t number = 0;
-        return read(part, number);
+        std::int32_t value = 0;
+        return read(part, value);
       },
       [&numbers, read](std::string_view part) { read(part, numbers.emplace_back()); });
 }

@@ -1,4 +1,6 @@
-// hyperrun plan JOB: the best strategy for a model on a machine.
+// hyperrun plan JOB: finds the best strategy for a model on a machine.
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -25,9 +27,9 @@
 namespace hyperrun {
 namespace {
 
-// A corpus whose name was typed where the job's belongs would be lost, or a job that somebody has written:
-// what is there already is written over only if it is a plan, or has nothing in it.
-bool may_be_written_over(const std::string& path) {
+// An existing file is overwritten only if it is empty or a plan. Any other file may be a corpus, or a job
+// that somebody has written by hand, named by mistake.
+bool may_be_overwritten(const std::string& path) {
   std::error_code unseen;
   if (!std::filesystem::exists(path, unseen)) return true;
   std::ifstream file(path);
@@ -44,12 +46,12 @@ void require_place_for_job(const PlanArguments& arguments) {
   const auto refused = [&](const std::string& why) {
     return Error(Code::kUsage, why)
         .at("--out " + arguments.out)
-        .legal("a new file, or one that begins with \"" + std::string(kPlanMark) + "\", as plans do")
+        .legal(fmt::format("a new file, or one that begins with \"{}\", as plans do", kPlanMark))
         .fix("name another file");
   };
   require_writable(arguments.out, "--out");
   if (is_same_file(arguments.out, arguments.job)) throw refused("is the job that is planned");
-  if (!may_be_written_over(arguments.out)) throw refused("is there already, and no plan");
+  if (!may_be_overwritten(arguments.out)) throw refused("is there already, and no plan");
   const auto absolute = [&](const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal();
   };
@@ -66,58 +68,59 @@ void require_place_for_picture(const PlanArguments& arguments) {
         .fix("name another file");
 }
 
-// What would be refused for its numbers of devices when the search is done, is so before it begins.
+// Refuses impossible numbers of devices before the search begins, instead of after it.
 void require_possible(const Job& job, const PlanArguments& arguments) {
   require_devices(job, arguments.pareto_devices);
   if (arguments.prove > 0) proof_world(job, arguments.prove);
 }
 
-Search found(const Job& job, const PlanArguments& arguments, const Space& space, PlanSoFar& so_far) {
+Search search_or_refuse(const Job& job, const PlanArguments& arguments, const Space& space,
+                        PlanSoFar& so_far) {
   StatusLine status;
-  Search s = searched(job, arguments, space, status, [&](const Search& some) { so_far.keep(some); });
+  Search s = run_search(job, arguments, space, status, [&](const Search& some) { so_far.keep(some); });
   if (!s.found()) throw nothing_feasible(job, space, s, status);
   return s;
 }
 
-// A search and what is asked about it.
-class Planning {
+// A search, and the questions about its result.
+class PlanRun {
  public:
-  Planning(const PlanArguments& arguments, const Job& job, const Space& space)
+  PlanRun(const PlanArguments& arguments, const Job& job, const Space& space)
       : arguments_(arguments), job_(job), space_(space), so_far_(arguments, job, space) {}
 
-  // Whatever is known when the work is interrupted is told. Ranks that are started to prove it have ctrl-C of
-  // their own.
+  // Ctrl-C prints the answers known so far. The proof is outside of that guard: its run handles ctrl-C
+  // itself.
   void run() {
     {
-      const Interruption interruption([this] { tell_of_interruption(); });
-      search_.emplace(found(job_, arguments_, space_, so_far_));
+      const Interruption interruption([this] { print_interrupted(); });
+      search_.emplace(search_or_refuse(job_, arguments_, space_, so_far_));
       answers_.emplace(PlanAnswers{.job = job_, .space = space_, .search = *search_});
       {
-        const std::lock_guard lock(telling_);
+        const std::lock_guard lock(questions_mutex_);
         questions_.emplace(arguments_, *search_, *answers_);
       }
-      questions_->ask_all();
+      questions_->answer_all();
     }
     if (arguments_.prove > 0) questions_->prove();
-    std::printf("%s", questions_->for_programs().c_str());
+    std::printf("%s", questions_->machine_output().c_str());
     if (answers_->proof) require_proven(*answers_->proof);
   }
 
  private:
-  // The lock is kept, as the process ends: nobody begins with answers beside the last words.
-  void tell_of_interruption() {
-    telling_.lock();
+  // The lock is never released, as the process ends. So no answer is printed beside the last words.
+  void print_interrupted() {
+    questions_mutex_.lock();
     if (questions_)
-      questions_->tell_of_interruption();
+      questions_->print_interrupted();
     else
-      so_far_.tell_of_interruption();
+      so_far_.print_interrupted();
   }
 
   const PlanArguments& arguments_;
   const Job& job_;
   const Space& space_;
   PlanSoFar so_far_;
-  std::mutex telling_;
+  std::mutex questions_mutex_;
   std::optional<Search> search_;
   std::optional<PlanAnswers> answers_;
   std::optional<PlanQuestions> questions_;
@@ -135,7 +138,7 @@ int plan_job(const PlanArguments& arguments) {
   try {
     require_possible(job, arguments);
     require_constraints_that_agree(job, space);
-    Planning(arguments, job, space).run();
+    PlanRun(arguments, job, space).run();
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -27,9 +27,10 @@ bool can_be_executed_to_scale(const Job& job, const std::string& path, Bytes pea
   }
 }
 
-// The divisors of a job that is executed to scale were chosen for its own strategy. Another strategy's stages
-// have other layers, and its axes split more, so divisors that do not go are lowered one after the other.
-Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
+// Lowers the divisors of run.shrink, one after the other, until the job can be executed to scale. They were
+// chosen for the job's own strategy. Another strategy has stages of other lengths, and may split dimensions
+// further than the divisors allow.
+Job with_feasible_scale(Job job, const std::string& path, Bytes peak) {
   ShrinkSpec& by = job.run.shrink;
   if (by == ShrinkSpec{}) return job;
   for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
@@ -45,7 +46,7 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   return job;
 }
 
-std::string text_of(const Job& job, const SimulatedCandidate& best) {
+std::string marked_text(const Job& job, const SimulatedCandidate& best) {
   return std::string(kPlanMark) + describe(best.strategy) + "; " + time_text(best.simulated) +
          " a step (simulated)\n" + to_textproto(job);
 }
@@ -53,10 +54,10 @@ std::string text_of(const Job& job, const SimulatedCandidate& best) {
 }  // namespace
 
 std::string planned_job(const Job& job, const SimulatedCandidate& best, const std::string& path) {
-  return text_of(with_a_scale_that_goes(job_of(job, best.strategy), path, best.hbm), best);
+  return marked_text(with_feasible_scale(job_of(job, best.strategy), path, best.hbm), best);
 }
 
-// A link is followed: the file that it names is written.
+// A symbolic link is followed, so that the file that it names is replaced and not the link.
 void write_whole(const std::string& path, const std::string& option, const std::string& text) try {
   std::error_code unseen;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, unseen);

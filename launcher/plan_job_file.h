@@ -1,4 +1,4 @@
-// Files that `hyperrun plan` writes: the best plan as a job, and pictures.
+// The files that `hyperrun plan` writes: the best plan as a job, and pictures.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace hyperrun {
 
-// Stands above a job that is a plan.
+// The first line of a job that `hyperrun plan` has written begins with this mark.
 inline constexpr std::string_view kPlanMark = "# planned by hyperrun: ";
 
-// The job of the best, ready to run; `path`: where it will lie.
+// The text of a job that runs the best strategy. `path` is the file that will hold it.
 std::string planned_job(const Job& job, const SimulatedCandidate& best, const std::string& path);
 
-// Written whole or not at all. Errors name the option.
+// Writes a file atomically. Errors name the option.
 void write_whole(const std::string& path, const std::string& option, const std::string& text);
 
 }  // namespace hyperrun

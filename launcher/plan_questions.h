@@ -1,5 +1,6 @@
-// Questions about a plan besides the ranking, answered one after the other. Each answer is told as soon as
-// it is known, and one that finds a faster plan says so.
+// The questions that `hyperrun plan` answers: the ranking, and what options such as --why and --pareto ask.
+// They are answered one after the other. Each answer is printed as soon as it is known; an answer that finds
+// a faster plan says so.
 #pragma once
 
 #include <functional>
@@ -17,18 +18,18 @@ namespace hyperrun {
 
 class PlanQuestions {
  public:
-  // `answers` are those of `search`, which has found something.
+  // `answers` refers to `search`, which has found at least one plan. All arguments must outlive the object.
   PlanQuestions(const PlanArguments& arguments, Search& search, PlanAnswers& answers);
 
-  // All but the proof. Text goes to standard output; files are written, and written again where the first
-  // changes.
-  void ask_all();
-  // Whatever is known when the work is interrupted, from another thread.
-  void tell_of_interruption() const;
-  // Executes the plans by a run of its own, which ends the process where it is interrupted.
+  // Answers all questions but the proof. Text goes to standard output. Files are written after the ranking,
+  // and again whenever another plan takes the lead.
+  void answer_all();
+  // Prints the answers known so far. Another thread calls it when the work is interrupted.
+  void print_interrupted() const;
+  // Executes the plans in a run of its own; an interruption of that run ends the process.
   void prove();
-  // The answers for programs that read them. Empty where people are told.
-  std::string for_programs() const;
+  // The answers as JSON or CSV. Empty if the answers are printed as text for people.
+  std::string machine_output() const;
 
  private:
   struct Question {
@@ -36,31 +37,31 @@ class PlanQuestions {
     std::function<std::string()> answer;
   };
 
-  std::vector<Question> asked();
-  void begin(const std::string& question);
-  std::string own();
-  std::string why();
-  std::string front();
-  std::string what_ifs();
-  std::string others();
-  std::string trust();
-  void know(const std::string& text, const std::string& next);
-  std::string changes_of_the_first();
+  std::vector<Question> list_questions();
+  void set_unanswered(const std::string& question);
+  std::string answer_own_strategy();
+  std::string answer_why();
+  std::string answer_pareto();
+  std::string answer_sensitivity();
+  std::string answer_compare();
+  std::string answer_ranges();
+  void publish(const std::string& text, const std::string& next_question);
+  std::string describe_new_leader();
   void write_files();
 
   const PlanArguments& arguments_;
   Search& search_;
   PlanAnswers& answers_;
   StatusLine status_;
-  std::optional<Strategy> told_first_, written_first_;
+  std::optional<Strategy> printed_leader_, written_leader_;
   mutable std::mutex mutex_;
-  std::string for_programs_, unanswered_;
+  std::string machine_output_, unanswered_;
 };
 
-// Tells those who wait what is being done.
-Progress telling(StatusLine& status);
-// `so_far`: as SearchOptions have it.
-Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status,
-                std::function<void(const Search&)> so_far = {});
+// Shows progress in the status line.
+Progress progress_on(StatusLine& status);
+// Searches the space with the user's arguments. `so_far` is SearchOptions::so_far.
+Search run_search(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status,
+                  std::function<void(const Search&)> so_far = {});
 
 }  // namespace hyperrun

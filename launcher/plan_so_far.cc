@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kSearch = "the search";
 
-// A copy of the parts that are told, without compiled plans.
-Search part_of(const Search& s) {
+// A copy of the printed parts of a search, without its compiled plans.
+Search printed_part(const Search& s) {
   Search part;
   part.strategies = s.strategies, part.do_not_divide = s.do_not_divide, part.do_not_fit = s.do_not_fit;
   part.bounded = s.bounded, part.forecast = s.forecast;
@@ -29,14 +29,14 @@ PlanSoFar::PlanSoFar(const PlanArguments& arguments, const Job& job, const Space
 void PlanSoFar::keep(const Search& so_far) {
   if (!so_far.found()) return;
   const std::lock_guard lock(mutex_);
-  search_.emplace(part_of(so_far));
+  search_.emplace(printed_part(so_far));
   const SimulatedCandidate& best = search_->leaders.front();
   if (arguments_.out.empty() || written_ == best.strategy) return;
   write_whole(arguments_.out, "--out", planned_job(job_, best, arguments_.out));
   written_ = best.strategy;
 }
 
-std::string PlanSoFar::known() const {
+std::string PlanSoFar::describe() const {
   if (!search_) return arguments_.json ? interrupted_json(kSearch) : "";
   PlanAnswers answers{.job = job_, .space = space_, .search = *search_};
   answers.fusion = search_->leaders.front().fusion;
@@ -46,13 +46,13 @@ std::string PlanSoFar::known() const {
   return search_text(*search_, search_->leaders.size());
 }
 
-void PlanSoFar::tell_of_interruption() const {
+void PlanSoFar::print_interrupted() const {
   const std::lock_guard lock(mutex_);
   std::fprintf(stderr, "\ninterrupted before the ranking was whole; %s%s\n",
                search_ ? "what was simulated so far is told, and nothing is certified"
                        : "nothing that fits was simulated yet",
                written_ ? (", and " + arguments_.out + " has the first so far").c_str() : "");
-  std::printf("%s", known().c_str());
+  std::printf("%s", describe().c_str());
 }
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// The ranking of a search that is not finished, for those who interrupt it.
+// The ranking of an unfinished search, to be printed if the user interrupts it.
 #pragma once
 
 #include <mutex>
@@ -14,19 +14,19 @@ class PlanSoFar {
  public:
   PlanSoFar(const PlanArguments& arguments, const Job& job, const Space& space);
 
-  // The searching thread calls it. The best so far is written where the best is to be.
+  // Keeps a copy of the search, and writes its best plan to the file of --out. The searching thread calls it.
   void keep(const Search& so_far);
-  // Another thread calls it. It prints the ranking so far, and says that it is not whole.
-  void tell_of_interruption() const;
+  // Prints the ranking so far, and says that it is incomplete. Another thread calls it.
+  void print_interrupted() const;
 
  private:
-  std::string known() const;
+  std::string describe() const;
 
   const PlanArguments& arguments_;
   const Job& job_;
   const Space& space_;
   mutable std::mutex mutex_;
-  std::optional<Search> search_;  // that has found something
+  std::optional<Search> search_;  // set once a plan that fits has been simulated
   std::optional<Strategy> written_;
 };
 

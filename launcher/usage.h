@@ -1,4 +1,4 @@
-// What CLI11 refuses, in the form that all errors have.
+// Errors of the command line: turns CLI11's parse errors into hyperrun's Error, with legal values and remedy.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,11 @@
 
 namespace hyperrun {
 
-// `app`: it has parsed the command line, and thrown `e`, which is no call for help.
+// The error for `e`, which `app` threw while it parsed the command line. `e` must not be a request for help.
 Error not_understood(const CLI::App& app, const CLI::ParseError& e);
 
-// Throws kUsage where the first word of the command line is neither a command nor a job: where it is nearly a
-// command, or where another word follows, as a job does behind a command.
+// Throws kUsage if the first word is neither a command nor a job. It throws for a word that resembles a
+// command, and for a word that another word follows, as a job would follow a command.
 void require_command_or_job(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace hyperrun

@@ -1,11 +1,12 @@
-// hyperrun validate: the simulator beside published measurements.
+// hyperrun validate: compares the simulator with published measurements.
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <optional>
 #include <string>
 
 #include "launcher/commands.h"
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/report/file.h"
 #include "runtime/report/status_line.h"
@@ -19,7 +20,7 @@
 namespace hyperrun {
 namespace {
 
-std::string number(double value) { return format("%.4g", value); }
+std::string number(double value) { return fmt::format("{:.4g}", value); }
 
 void print_fit(const FittedMachine& fit) {
   Table table({left("number"), right("expected"), right("give or take"), right("fitted")});
@@ -35,7 +36,7 @@ Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs
   require_writable(out, "--calibrate");
   StatusLine status;
   const FittedMachine fit = fit_to_runs(machine, runs, [&](int evaluation, double error) {
-    status.tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
+    status.tell(fmt::format("evaluation {}, mean error {:.4g} %", evaluation, 100 * error));
   });
   status.clear();
   print_fit(fit);
@@ -52,7 +53,7 @@ int validate_runs(const ValidateArguments& arguments) {
   if (!arguments.calibrate.empty()) machine = calibrated(machine, runs, arguments.calibrate);
   StatusLine status;
   const auto validated = simulate_runs(runs, machine, [&](std::size_t done) {
-    status.tell("simulating " + std::to_string(done) + " of " + std::to_string(runs.size()) + " steps");
+    status.tell(fmt::format("simulating {} of {} steps", done, runs.size()));
   });
   status.clear();
   if (arguments.csv)

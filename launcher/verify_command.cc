@@ -1,4 +1,6 @@
-// hyperrun verify JOB: the job's layout beside one device, tensor by tensor, without MPI.
+// hyperrun verify JOB: compares the job's layout with one device, tensor by tensor, without MPI.
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -15,7 +17,7 @@
 namespace hyperrun {
 namespace {
 
-// What is compared is the training.
+// Only the training is compared.
 Job without_generation(Job job) {
   job.run.generate.tokens = 0;
   return job;
@@ -23,12 +25,11 @@ Job without_generation(Job job) {
 
 std::string title(const Job& job, std::int64_t steps) {
   std::string text = job.name + ": mesh";
-  for (const MeshAxis& axis : job.parallel.mesh) text += " " + axis.name + "=" + std::to_string(axis.size);
+  for (const MeshAxis& axis : job.parallel.mesh) text += fmt::format(" {}={}", axis.name, axis.size);
   if (job.parallel.mesh.empty()) text += " of one device";
   if (!job.parallel.presets.empty()) text += ", presets";
   for (const std::string& preset : job.parallel.presets) text += " " + preset;
-  return text + ", beside one device; seed " + std::to_string(job.run.seed) + ", steps " +
-         std::to_string(steps);
+  return text + fmt::format(", beside one device; seed {}, steps {}", job.run.seed, steps);
 }
 
 void print_summary(const Verification& v) {
@@ -47,7 +48,7 @@ void print_summary(const Verification& v) {
                 with_separators(v.noise).c_str());
 }
 
-// Rows of experts are compared as one device has them, in one piece.
+// The rows of experts are not cut into tiles: one device has them in one piece.
 Verification verify_one(Job job, std::int64_t steps) {
   job.parallel.tiles = 1;
   const Compiled compiled = compile(job);

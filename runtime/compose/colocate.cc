@@ -14,7 +14,7 @@ Bytes aligned(Bytes b, Tier tier) {
 
 bool is_cache(const Buffer& b) { return b.state && b.category == Category::kCache; }
 
-// Of the role's state, with or without what a generation keeps.
+// The end of the role's state in each tier, with or without the caches of a generation.
 TierBytes end_of_state(const Role& role, bool caches) {
   TierBytes end{};
   for (const Program& p : role.programs)
@@ -26,12 +26,12 @@ TierBytes end_of_state(const Role& role, bool caches) {
   return end;
 }
 
-// State goes up by `by`, the rest so far that it begins at `above`.
+// Shifts state by `by`, and temporary buffers so that they begin at `above`.
 void shift(Role& role, const TierBytes& by, const TierBytes& above) {
   const TierBytes without = end_of_state(role, false), with = end_of_state(role, true);
   for (StateTensor& t : role.state) t.offset += by[index_of(t.tier)];
   for (Program& p : role.programs) {
-    // One without caches computes in their place (place.h).
+    // A Program without caches has its temporary buffers at the offsets of the caches (place.h).
     const TierBytes& below = std::ranges::any_of(p.buffers, is_cache) ? with : without;
     p.peak = {};
     for (Buffer& b : p.buffers) {
@@ -58,7 +58,7 @@ std::vector<TierBytes> colocate(const std::vector<PlanOnRanks>& plans, int ranks
   const auto end_of = [&](int rank) -> TierBytes& { return ends[static_cast<std::size_t>(rank)]; };
   std::vector<TierBytes> shifts;
   for (const auto& [plan, of_plan] : plans) {
-    TierBytes by{};  // one for all its devices: a plan's state lies at the same offsets everywhere
+    TierBytes by{};  // one shift for all devices: a plan's state has the same offsets on each
     for (const int rank : of_plan) raise(by, end_of(rank));
     for (std::size_t d = 0; d < of_plan.size(); ++d)
       end_of(of_plan[d]) = sum(by, end_of_state(plan->of_device(static_cast<std::int64_t>(d)), true));

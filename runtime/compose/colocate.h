@@ -1,5 +1,8 @@
-// Several plans on the same devices: what each keeps lies beside what the others keep, and what each computes
-// lies above all of it, where they take turns.
+// Offsets for several plans on the same devices. The states of all plans are disjoint. Their temporary
+// buffers share the memory above, because the plans take turns:
+//
+//   | state of A | state of B |  temporary buffers of A or B  |
+//   0                         end of state                 peak
 #pragma once
 
 #include <vector>
@@ -13,8 +16,8 @@ struct PlanOnRanks {
   std::vector<int> ranks;  // the plan's device d is rank ranks[d]
 };
 
-// Moves every buffer to its place. Returns by rank the end of all state there. `ranks`: of all plans
-// together.
+// Shifts every buffer to its final offset. Returns, by rank, the end of all state there. `ranks` is the
+// number of ranks of the job.
 std::vector<TierBytes> colocate(const std::vector<PlanOnRanks>& plans, int ranks);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/compose/exchange.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,10 +17,10 @@ namespace {
 
 constexpr const char* kExchange = "exchange";
 
-// A tensor on one device.
+// The part of a tensor on one device.
 struct Part {
   const StateTensor* tensor = nullptr;
-  int device = 0;  // of its plan
+  int device = 0;  // device of the plan
   Box box;
 };
 
@@ -32,7 +34,7 @@ std::map<std::string, std::vector<Part>> parts_of(const Plan& plan) {
   return parts;
 }
 
-// The Program of one rank, as it grows.
+// Builds the Program of one rank.
 class RankProgram {
  public:
   RankProgram(const Mesh& mesh, const TierBytes& above) {
@@ -41,29 +43,30 @@ class RankProgram {
     places_.end = places_.end_of_cache = above;
   }
 
-  // The part as it lies in HBM: brought there first, where it lies beyond.
+  // The buffer in HBM with a part to send. A part in a lower tier is prefetched first.
   BufferId source(const Part& part) {
-    const BufferId home = state(part, "from/");
-    const auto [known, is_new] = in_hbm_.try_emplace(home.index(), home);
+    const BufferId resident = state(part, "from/");
+    const auto [known, is_new] = in_hbm_.try_emplace(resident.index(), resident);
     if (is_new && part.tensor->tier != Tier::kHbm) {
       known->second = buffer(part.tensor->name + "@hbm", part.tensor->bytes, Category::kWeights);
-      add(instr::Prefetch{part.tensor->tier, part.tensor->bytes.value}, StreamKind::kDmaIn, whole(part, home),
-          whole(part, known->second));
+      add(instr::Prefetch{part.tensor->tier, part.tensor->bytes.value}, StreamKind::kDmaIn,
+          whole(part, resident), whole(part, known->second));
     }
     return known->second;
   }
 
-  // Where the part is made in HBM; of those that lie beyond `bring_home` moves it there.
+  // The buffer in HBM that receives a part. For a part in a lower tier it is temporary; see store_to_tier().
   BufferId target(const Part& part) {
-    const BufferId home = state(part, "to/");
-    if (part.tensor->tier == Tier::kHbm) return home;
+    const BufferId final_buffer = state(part, "to/");
+    if (part.tensor->tier == Tier::kHbm) return final_buffer;
     return buffer(part.tensor->name + "@new", part.tensor->bytes, Category::kWeights);
   }
-  void bring_home(const Part& part, BufferId made) {
-    const BufferId home = state(part, "to/");
-    if (made == home) return;
-    add(instr::Store{part.tensor->tier, part.tensor->bytes.value}, StreamKind::kDmaOut, whole(part, made),
-        whole(part, home));
+  // Stores a received part in its lower tier, if it belongs in one.
+  void store_to_tier(const Part& part, BufferId received) {
+    const BufferId final_buffer = state(part, "to/");
+    if (received == final_buffer) return;
+    add(instr::Store{part.tensor->tier, part.tensor->bytes.value}, StreamKind::kDmaOut, whole(part, received),
+        whole(part, final_buffer));
   }
 
   BufferId message(const std::string& name, Bytes bytes) {
@@ -145,9 +148,10 @@ class RankProgram {
   Program program_;
   StatePlaces places_;
   std::map<std::string, BufferId> state_;
-  std::map<std::size_t, BufferId> in_hbm_;  // by the buffer of a part's home
+  std::map<std::size_t, BufferId> in_hbm_;  // the buffer in HBM, by the part's state buffer
 };
 
+// Builds the Programs of all ranks.
 class Exchange {
  public:
   Exchange(const PlacedPlan& from, const PlacedPlan& to, const std::vector<TierBytes>& above)
@@ -155,8 +159,8 @@ class Exchange {
     for (const TierBytes& end : above) programs_.emplace_back(mesh_, end);
   }
 
-  // Everything is done in one order of all messages, on all ranks, so that none can wait for ever; what comes
-  // of a tensor is put in its place after the next one has been sent.
+  // All ranks send and receive in one common order of messages, so no deadlock can occur. The boxes of a
+  // tensor are unpacked after the next tensor has been sent, so that copies overlap with messages.
   Plan run() {
     const auto sources = parts_of(from_.plan), wanted = parts_of(to_.plan);
     for (const auto& [name, targets] : wanted) {
@@ -178,7 +182,7 @@ class Exchange {
     Region from, to;
     std::vector<std::int64_t> size;
   };
-  struct Made {
+  struct ReceivedPart {
     int rank;
     const Part* part;
     BufferId buffer;
@@ -189,8 +193,9 @@ class Exchange {
     const auto found = sources.find(name);
     if (found == sources.end() || found->second.front().tensor->shape != wanted.shape)
       throw Error(Code::kBadLayout,
-                  name + (found == sources.end() ? " is no weight of the program it comes from"
-                                                 : " has another shape where it comes from"))
+                  fmt::format("{} {}", name,
+                              found == sources.end() ? "is no weight of the program it comes from"
+                                                     : "has another shape where it comes from"))
           .legal("programs of one model")
           .fix("give both programs the same model");
     return found->second;
@@ -200,27 +205,27 @@ class Exchange {
     std::map<Box, std::vector<const Part*>> holders;
     for (const Part& part : sources) holders[part.box].push_back(&part);
     std::vector<Arrival> arrivals;
-    std::vector<Made> made;
+    std::vector<ReceivedPart> received;
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const Part& part = targets[t];
       const int rank = to_.ranks[static_cast<std::size_t>(part.device)];
-      made.push_back({rank, &part, program(rank).target(part)});
+      received.push_back({rank, &part, program(rank).target(part)});
       for (const auto& [box, parts] : holders)
         if (const std::optional<Box> both = common(box, part.box))
-          bring(nearest(parts, rank, t), *both, made.back(), arrivals);
+          bring(nearest(parts, rank, t), *both, received.back(), arrivals);
     }
     unpack();
     arrivals_ = std::move(arrivals);
-    made_ = std::move(made);
+    received_ = std::move(received);
   }
 
-  // Of those that hold the same the one on that rank, else one after the other.
+  // The sender among the holders of a box: the rank itself if possible, else the holders in turn.
   const Part& nearest(const std::vector<const Part*>& parts, int rank, std::size_t turn) const {
     const auto own = std::ranges::find(parts, rank, [&](const Part* p) { return rank_of(*p); });
     return own != parts.end() ? **own : *parts[turn % parts.size()];
   }
 
-  void bring(const Part& source, const Box& what, const Made& to, std::vector<Arrival>& arrivals) {
+  void bring(const Part& source, const Box& what, const ReceivedPart& to, std::vector<Arrival>& arrivals) {
     const int rank = rank_of(source);
     const DType dtype = to.part->tensor->dtype;
     const Region here = region(program(rank).source(source), source.tensor->dtype, source.box, what);
@@ -246,12 +251,12 @@ class Exchange {
     arrivals.push_back({to.rank, came, there, what.size});
   }
 
-  // What has come of the tensor before.
+  // Copies the boxes of the previous tensor into its parts, and stores the parts in their tiers.
   void unpack() {
     for (const Arrival& a : arrivals_) program(a.rank).copy(a.from, a.to, a.size);
-    for (const Made& m : made_) program(m.rank).bring_home(*m.part, m.buffer);
+    for (const ReceivedPart& p : received_) program(p.rank).store_to_tier(*p.part, p.buffer);
     arrivals_.clear();
-    made_.clear();
+    received_.clear();
   }
 
   int rank_of(const Part& source) const { return from_.ranks[static_cast<std::size_t>(source.device)]; }
@@ -261,8 +266,8 @@ class Exchange {
   const PlacedPlan& to_;
   Mesh mesh_;
   std::vector<RankProgram> programs_;
-  std::vector<Arrival> arrivals_;  // of the tensor before
-  std::vector<Made> made_;
+  std::vector<Arrival> arrivals_;       // boxes of the previous tensor
+  std::vector<ReceivedPart> received_;  // parts of the previous tensor
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Tensors on their way from one plan to another, whose devices and layouts are others: from the learner of a
-// model to those who generate with it, say.
+// The exchange of weights between two plans with different devices and layouts, for example from the program
+// that trains a model to the program that generates with it.
 //
-// Of each tensor every receiving device gets the boxes that it holds, each from one of the devices that hold
-// it (itself where it is one of them, or else the holders in turn), device to device and without a copy of
-// the whole tensor anywhere. Data types may differ: the sender rounds.
+// Every receiving device gets the boxes of each tensor that it holds. Each box comes from one device that has
+// it: from itself if possible, else from the holders in turn. Boxes move from device to device; no device has
+// a copy of the whole tensor. Data types may differ: the sender converts.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@
 
 namespace hyperrun {
 
-// A plan in its place: its state where it lies for good (colocate.h), its device d on rank ranks[d].
+// A plan with final offsets (colocate.h), whose device d is rank ranks[d].
 struct PlacedPlan {
   const Plan& plan;
   std::vector<int> ranks;
 };
 
-// The Program "exchange" of every rank, a role each: `to`'s weights become those of `from`. `above`: by rank,
-// the end of all state that lies there; what is on its way lies above it.
-// Throws kBadLayout where `from` has no such tensor, or one of another shape.
+// A plan with the Program "exchange", which copies the weights of `from` to `to`. Every rank is a role of its
+// own. `above` is the end of all state, by rank; messages lie above it. Throws kBadLayout if `from` lacks a
+// tensor of `to`, or has it with another shape.
 Plan compile_exchange(const PlacedPlan& from, const PlacedPlan& to, const std::vector<TierBytes>& above);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/compose/omni.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -15,7 +17,8 @@
 namespace hyperrun {
 namespace {
 
-const std::vector<std::string_view> kDispatched{"forward", "backward"};
+// The Programs of an encoder that are sent to one replica at a time.
+const std::vector<std::string_view> kProgramsOfAReplica{"forward", "backward"};
 
 std::int64_t divided(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
@@ -26,11 +29,11 @@ CompiledProgram compiled(const std::string& name, std::vector<int> ranks, const 
     const Bytes alone = plan.peak();
     return {name, "", std::move(ranks), spec.job, std::move(plan), alone};
   } catch (const Error& e) {
-    throw Error(e).at("program " + name + (e.place().empty() ? "" : ", " + e.place()));
+    throw Error(e).at(fmt::format("program {}{}{}", name, e.place().empty() ? "" : ", ", e.place()));
   }
 }
 
-// A stage is a job on the devices that have its coordinate on the pipeline's axis.
+// The job of one stage, on the devices with its coordinate along the pipeline's axis.
 Job stage_job(const Job& text) {
   Job job = text;
   const std::string& axis = text.parallel.pipeline.axis;
@@ -84,10 +87,11 @@ class OmniCompiler {
     out_.encoders.push_back(std::move(e));
   }
 
-  // Along axes on which passes do not communicate, if these split the items; else there is one.
+  // Replicas differ along the axes on which passes do not communicate, if these axes split the items. Else
+  // the encoder is one replica.
   void find_replicas(OmniPlan::Encoder& e, std::int64_t batch) const {
     const Plan& plan = e.program.plan;
-    const AxisList axes = axes_of_replicas(plan, kDispatched);
+    const AxisList axes = axes_of_replicas(plan, kProgramsOfAReplica);
     const StateTensor& port = port_of(plan, "port.out");
     const std::int64_t count = plan.mesh.size(axes);
     const bool split =
@@ -127,7 +131,7 @@ class OmniCompiler {
         for (const OmniPlan::Encoder& e : out_.encoders)
           spec.features.push_back({e.program.name, e.passes * e.items, e.program.job.model.sequence});
       out_.stages.push_back(
-          compiled(trains_.name + (count > 1 ? "." + std::to_string(s) : ""), std::move(own), spec));
+          compiled(count > 1 ? fmt::format("{}.{}", trains_.name, s) : trains_.name, std::move(own), spec));
     }
   }
 
@@ -166,13 +170,13 @@ class OmniCompiler {
 }  // namespace
 
 std::string features_program(std::size_t encoder, std::size_t replica) {
-  return "features." + std::to_string(encoder) + "." + std::to_string(replica);
+  return fmt::format("features.{}.{}", encoder, replica);
 }
 std::string feature_gradients_program(std::size_t encoder, std::size_t replica) {
-  return "feature_gradients." + std::to_string(encoder) + "." + std::to_string(replica);
+  return fmt::format("feature_gradients.{}.{}", encoder, replica);
 }
-std::string stream_program(std::size_t stage) { return "stream." + std::to_string(stage); }
-std::string stream_gradient_program(std::size_t stage) { return "stream_gradient." + std::to_string(stage); }
+std::string stream_program(std::size_t stage) { return fmt::format("stream.{}", stage); }
+std::string stream_gradient_program(std::size_t stage) { return fmt::format("stream_gradient.{}", stage); }
 
 std::vector<NamedPlan> plans_of(const OmniPlan& plan, int ranks) {
   std::vector<NamedPlan> plans;

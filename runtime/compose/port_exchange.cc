@@ -1,5 +1,7 @@
 #include "runtime/compose/port_exchange.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -13,10 +15,10 @@
 namespace hyperrun {
 namespace {
 
-// A slot of a port on one rank: `port` is the state itself, `slot` what a slot of it has there.
+// The part of a port on one rank.
 struct Part {
-  const StateTensor* port = nullptr;
-  StateTensor slot;
+  const StateTensor* port = nullptr;  // the state tensor, with all slots
+  StateTensor slot;                   // one slot as a tensor of its own
   std::int64_t slots = 1;
   int rank = 0;
   Box box;
@@ -51,26 +53,28 @@ std::vector<Part> parts_of(const PortSide& side) {
   return parts;
 }
 
-class Fetching {
+// Builds the Program with which one rank fetches its part of a port.
+class FetchProgram {
  public:
-  Fetching(const std::string& name, const Mesh& mesh, const TierBytes& above) {
+  FetchProgram(const std::string& name, const Mesh& mesh, const TierBytes& above) {
     program_.name = name;
     program_.mesh = mesh;
     places_.end = places_.end_of_cache = above;
   }
 
-  // Of each box that is held one holder fetches it for `target`: the rank itself, else one after the other.
-  void run(const std::vector<Part>& sources, const Part& target) {
+  // Fetches each box of `target` from one of its holders: the rank itself if possible, else one chosen by
+  // rank. Then stores all of it in the invocation's slot of the port.
+  void add_fetches(const std::vector<Part>& sources, const Part& target) {
     program_.origins.push_back(target.port->name);
-    const BufferId home = state(target);
-    const BufferId made = buffer("arrived", target.slot.bytes, false);
+    const BufferId all_slots = state(target);
+    const BufferId arrived = buffer("arrived", target.slot.bytes, false);
     std::map<Box, std::vector<const Part*>> holders;
     for (const Part& s : sources) holders[s.box].push_back(&s);
     for (const auto& [box, parts] : holders)
       if (const std::optional<Box> both = common(box, target.box))
-        fetch(nearest(parts, target.rank), target, *both, made);
-    const Operand port{home, {}, target.port->bytes, target.port->dtype},
-        slot{made, {}, target.slot.bytes, target.port->dtype};
+        fetch(nearest(parts, target.rank), target, *both, arrived);
+    const Operand port{all_slots, {}, target.port->bytes, target.port->dtype},
+        slot{arrived, {}, target.slot.bytes, target.port->dtype};
     add(instr::StorePort{target.slots, target.slot.bytes.value / size_of(target.port->dtype)},
         StreamKind::kVector, {slot, port}, port);
   }
@@ -88,10 +92,10 @@ class Fetching {
     return own != parts.end() ? **own : *parts[static_cast<std::size_t>(rank) % parts.size()];
   }
 
-  void fetch(const Part& source, const Part& target, const Box& what, BufferId made) {
+  void fetch(const Part& source, const Part& target, const Box& what, BufferId arrived) {
     const DType dtype = target.port->dtype;
     HR_CHECK(source.port->dtype == dtype, "ports of two types");
-    const Region there = region(made, dtype, target.box, what), here = region({}, dtype, source.box, what);
+    const Region there = region(arrived, dtype, target.box, what), here = region({}, dtype, source.box, what);
     instr::Fetch f;
     f.to = there.strides;
     f.from_rank = source.rank;
@@ -140,11 +144,11 @@ Plan compile_port_exchange(const std::vector<PortMove>& moves, const std::vector
   plan.role_axes = {0};
   plan.roles.resize(above.size());
   for (const PortMove& move : moves) {
-    std::vector<Fetching> ranks;
+    std::vector<FetchProgram> ranks;
     for (const TierBytes& end : above) ranks.emplace_back(move.program, plan.mesh, end);
     const std::vector<Part> sources = parts_of(move.from);
     for (const Part& target : parts_of(move.to))
-      ranks[static_cast<std::size_t>(target.rank)].run(sources, target);
+      ranks[static_cast<std::size_t>(target.rank)].add_fetches(sources, target);
     for (std::size_t r = 0; r < ranks.size(); ++r) plan.roles[r].programs.push_back(ranks[r].finish());
   }
   verify(plan);
@@ -155,7 +159,7 @@ const StateTensor& port_of(const Plan& plan, std::string_view name) {
   for (const Role& role : plan.roles)
     for (const StateTensor& t : role.state)
       if (t.name == name) return t;
-  throw Error(Code::kInternal, "no port " + std::string(name));
+  throw Error(Code::kInternal, fmt::format("no port {}", name));
 }
 
 }  // namespace hyperrun

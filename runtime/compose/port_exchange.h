@@ -1,6 +1,5 @@
-// From port to port (submodel.h): what one sub-model gives on its way to another, whatever their layouts. Who
-// needs it fetches it from the HBM of those who have it, in which they take no part: they may compute
-// something else meanwhile.
+// The exchange of tensors between ports of sub-models (submodel.h) with any layouts. The receiving devices
+// fetch from the HBM of the devices that have the tensor. The latter take no part, and may compute meanwhile.
 #pragma once
 
 #include <string>
@@ -11,17 +10,16 @@
 
 namespace hyperrun {
 
-// One end of a way.
+// One side of an exchange.
 struct PortSide {
-  const Plan* plan = nullptr;  // in its place
-  std::vector<int> ranks;      // its device d is rank ranks[d]
+  const Plan* plan = nullptr;  // a plan with final offsets
+  std::vector<int> ranks;      // the plan's device d is rank ranks[d]
   std::string port;
-  // As which it is seen: 0: [slots, items, ...] as it is; else, of a port that is whole on its devices, as so
-  // many slots of fewer items.
+  // The number of slots as which the port is viewed; 0: its own. Another number divides the port into more
+  // slots of fewer items, and requires that every device has the whole port.
   std::int64_t slots = 0;
-  // On these ranks alone, none: on all; and items count from there on.
-  std::vector<int> only;
-  std::int64_t first_item = 0;
+  std::vector<int> only;        // the ranks that take part; empty: all
+  std::int64_t first_item = 0;  // the index of the first item of these ranks
 
   PortSide gradient() const {
     PortSide side = *this;
@@ -35,11 +33,11 @@ struct PortMove {
   PortSide from, to;
 };
 
-// Of every rank a role, with a Program for each move, which those run that it goes to; the slot is the
-// invocation's. `above`: by rank, the end of all state that lies there.
+// A plan in which every rank is a role, with a Program for each move. The receiving ranks run it; the
+// invocation names the slot. `above` is the end of all state, by rank.
 Plan compile_port_exchange(const std::vector<PortMove>& moves, const std::vector<TierBytes>& above);
 
-// Of the first role that has it.
+// The port of this name, from the first role that has it.
 const StateTensor& port_of(const Plan& plan, std::string_view name);
 
 }  // namespace hyperrun

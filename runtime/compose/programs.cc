@@ -1,11 +1,14 @@
 #include "runtime/compose/programs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compose/colocate.h"
 #include "runtime/compose/exchange.h"
@@ -34,23 +37,22 @@ CompiledProgram compiled(const Job& whole, const ProgramSpec& program) {
     const Bytes alone = plan.peak();
     return {program.name, "", ranks_of(program), std::move(job), std::move(plan), alone};
   } catch (const Error& e) {
-    throw Error(e).at("program " + program.name + (e.place().empty() ? "" : ", " + e.place()));
+    throw Error(e).at(fmt::format("program {}{}{}", program.name, e.place().empty() ? "" : ", ", e.place()));
   }
 }
 
-// Ranks of which the devices of both are some.
-std::vector<int> together(const std::vector<int>& a, const std::vector<int>& b) {
+// The sorted union of two lists of ranks.
+std::vector<int> union_of(const std::vector<int>& a, const std::vector<int>& b) {
   std::set<int> ranks(a.begin(), a.end());
   ranks.insert(b.begin(), b.end());
   return {ranks.begin(), ranks.end()};
 }
 
-std::string sharing(const std::vector<NamedPlan>& plans, int rank) {
-  std::string names;
+std::string names_on_rank(const std::vector<NamedPlan>& plans, int rank) {
+  std::vector<std::string> names;
   for (const NamedPlan& p : plans)
-    if (!p.name.empty() && std::ranges::find(p.ranks, rank) != p.ranks.end())
-      names += (names.empty() ? "" : ", ") + p.name;
-  return names;
+    if (!p.name.empty() && std::ranges::find(p.ranks, rank) != p.ranks.end()) names.push_back(p.name);
+  return joined(names);
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ std::vector<CompiledProgram> compile_programs(const Job& job) {
     const CompiledProgram &from = programs[0], &to = programs[p];
     Plan plan = compile_exchange({from.plan, from.ranks}, {to.plan, to.ranks}, ends);
     programs.push_back(
-        {"weights_of_" + to.name, to.name, together(from.ranks, to.ranks), from.job, std::move(plan), {}});
+        {"weights_of_" + to.name, to.name, union_of(from.ranks, to.ranks), from.job, std::move(plan), {}});
   }
   check_together(plans_of(programs, job.supernode.devices), job.supernode);
   return programs;
@@ -97,23 +99,22 @@ std::vector<Bytes> peaks_of_ranks(const std::vector<NamedPlan>& plans, int ranks
 void check_together(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
   const std::vector<Bytes> hbm = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
   const auto most = std::ranges::max_element(hbm);
+  const auto fullest = static_cast<int>(most - hbm.begin());
   if (*most > spec.hbm)
-    throw Error(Code::kDoesNotFit, "the programs on device " + std::to_string(most - hbm.begin()) + " (" +
-                                       sharing(plans, static_cast<int>(most - hbm.begin())) + ") take " +
-                                       to_string(*most) + " of HBM together, the budget is " +
-                                       to_string(spec.hbm))
+    throw Error(Code::kDoesNotFit,
+                fmt::format("the programs on device {} ({}) take {} of HBM together, the budget is {}",
+                            fullest, names_on_rank(plans, fullest), to_string(*most), to_string(spec.hbm)))
         .at("supernode.hbm")
-        .legal("at least " + std::to_string(most->value) + " B")
+        .legal(fmt::format("at least {} B", most->value))
         .fix("give the programs devices of their own, or split their weights over more");
   for (const auto& [tier, budget] : {std::pair{Tier::kPool, spec.pool}, {Tier::kFlash, spec.flash}}) {
     Bytes sum{};
     for (const Bytes part : peaks_of_ranks(plans, spec.devices, tier)) sum += part;
     if (sum > budget)
-      throw Error(Code::kDoesNotFit, "the programs take " + to_string(sum) + " of the " +
-                                         std::string(name(tier)) + " together, the budget is " +
-                                         to_string(budget))
-          .at("supernode." + std::string(name(tier)))
-          .legal("at least " + std::to_string(sum.value) + " B")
+      throw Error(Code::kDoesNotFit, fmt::format("the programs take {} of the {} together, the budget is {}",
+                                                 to_string(sum), name(tier), to_string(budget)))
+          .at(fmt::format("supernode.{}", name(tier)))
+          .legal(fmt::format("at least {} B", sum.value))
           .fix("raise it, or keep more in HBM");
   }
 }

@@ -1,4 +1,4 @@
-// The compiler for a job of several programs.
+// The compiler for a job of several programs that learns from rewards.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace hyperrun {
 
-// One of them, or an exchange of weights between two.
+// A compiled program of the job, or an exchange of weights between two programs.
 struct CompiledProgram {
   std::string name;
-  std::string weights;     // of an exchange: the program that gets them; else empty
-  std::vector<int> ranks;  // its devices among those of the job
-  Job job;                 // as it would be alone (runtime/ir/programs.h)
+  std::string weights;     // for an exchange, the program that receives the weights; else empty
+  std::vector<int> ranks;  // the program's devices, as ranks of the job
+  Job job;                 // the job of this program alone (runtime/ir/programs.h)
   Plan plan;
-  Bytes alone{};  // HBM that it would take without the others
+  Bytes alone{};  // HBM that the program would need without the others
 };
 
-// First the one that trains, then those that compute besides, in the job's order, and for each of these an
-// exchange from the first, whose plan is for all ranks of the job. Programs that share devices lie beside
-// each other there. Throws kBadLayout or kDoesNotFit.
+// Compiles all programs, in this order: the one that trains; those that generate and score, in the job's
+// order; for each of the latter an exchange of weights from the first. The plan of an exchange has all ranks
+// of the job. Programs that share devices have disjoint state there. Throws kBadLayout or kDoesNotFit.
 std::vector<CompiledProgram> compile_programs(const Job& job);
 
-// A plan on ranks of a job; one without a name is not told of in messages.
+// A plan on ranks of a job. Messages leave out a plan without a name.
 struct NamedPlan {
   std::string name;
   const Plan* plan;
@@ -32,10 +32,10 @@ struct NamedPlan {
 };
 std::vector<NamedPlan> plans_of(const std::vector<CompiledProgram>& programs, int ranks);
 
-// Bytes of a tier that each rank of the job takes, all plans together, which lie beside each other.
+// The bytes of a tier that all plans together need, by rank. Colocated plans already have disjoint state.
 std::vector<Bytes> peaks_of_ranks(const std::vector<NamedPlan>& plans, int ranks, Tier tier);
 
-// Throws kDoesNotFit where that is more than there is.
+// Throws kDoesNotFit if all plans together exceed the budget of a tier.
 void check_together(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec);
 
 }  // namespace hyperrun

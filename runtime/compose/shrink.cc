@@ -1,5 +1,7 @@
 #include "runtime/compose/shrink.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -29,10 +31,10 @@ bool alike(const Instr& a, const Instr& b) {
   return c->kind == d.kind && c->axes == d.axes && c->peer == d.peer;
 }
 
-std::string told(const Program& p, std::size_t i) {
+std::string describe_instr(const Program& p, std::size_t i) {
   if (i >= p.instrs.size()) return "its end";
   const Instr& instr = p.instrs[i];
-  return std::string(name(instr.op)) + " (" + p.origins[static_cast<std::size_t>(instr.origin)] + ")";
+  return fmt::format("{} ({})", name(instr.op), p.origins[static_cast<std::size_t>(instr.origin)]);
 }
 
 void require_alike(const Program& small, const Program& original) {
@@ -40,27 +42,27 @@ void require_alike(const Program& small, const Program& original) {
   for (std::size_t i = 0; i < n; ++i) {
     if (i < small.instrs.size() && i < original.instrs.size() && alike(small.instrs[i], original.instrs[i]))
       continue;
-    throw Error(Code::kBadLayout, "the small model's instruction " + std::to_string(i) + " is " +
-                                      told(small, i) + ", the original's " + told(original, i))
+    throw Error(Code::kBadLayout, fmt::format("the small model's instruction {} is {}, the original's {}", i,
+                                              describe_instr(small, i), describe_instr(original, i)))
         .at("run.shrink")
         .legal("divisors that leave the compiler's choices as they are")
         .fix("divide by less, or width, sequence and batch alike");
   }
 }
 
-// Buffers of the tier that last no longer than the Program.
-std::vector<std::size_t> mortals(const Program& p, Tier tier) {
+// The buffers of the tier that are not state.
+std::vector<std::size_t> temporary_buffers(const Program& p, Tier tier) {
   std::vector<std::size_t> list;
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
     if (!p.buffers[i].state && p.buffers[i].tier == tier) list.push_back(i);
   return list;
 }
 
-// Each buffer as low as it can be above all that lie below it in the original: what shares no place there,
-// shares none here, and has not to wait for it.
-void place_as(Program& small, const Program& original, Tier tier) {
+// Places each buffer as low as possible above all buffers that are below it in the original. So two buffers
+// that do not overlap in the original do not overlap here either, and cause no wait that the original lacks.
+void place_like(Program& small, const Program& original, Tier tier) {
   HR_CHECK(small.buffers.size() == original.buffers.size());
-  std::vector<std::size_t> by_begin = mortals(small, tier);
+  std::vector<std::size_t> by_begin = temporary_buffers(small, tier);
   if (by_begin.empty()) return;
   const auto begin = [&](std::size_t i) { return original.buffers[i].offset; };
   const auto end = [&](std::size_t i) { return begin(i) + original.buffers[i].bytes; };
@@ -85,11 +87,11 @@ void place_as(Program& small, const Program& original, Tier tier) {
   }
 }
 
-// Where sizes have another ratio than in the original, parts of two buffers may still meet that do not meet
-// there, and the other way round. All waits are for what was issued before: together they hold nothing up
-// for ever.
-void wait_for_the_same(Program& small, const Program& original) {
-  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) place_as(small, original, tier);
+// Makes the small Program wait for at least the same instructions as the original. Sizes do not all shrink by
+// one ratio, so parts of two buffers may overlap in one Program and not in the other; hence the union of both
+// waits. No deadlock can arise: every wait is for an instruction that was issued earlier.
+void copy_waits(Program& small, const Program& original) {
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) place_like(small, original, tier);
   add_events(small);
   for (std::size_t i = 0; i < small.instrs.size(); ++i) {
     std::vector<Event>& waits = small.instrs[i].waits;
@@ -104,8 +106,9 @@ void wait_for_the_same(Program& small, const Program& original) {
   verify(small);
 }
 
-// Where buffers move because not all has room, fewer layers have as much less.
-Job with_its_share(Job less, const Job& job, Compiler compiler) {
+// Lowers the HBM budget of the job with fewer layers by the ratio of the peaks without evictions. So the
+// planner has to evict as large a share of the buffers as with all layers.
+Job with_scaled_hbm(Job less, const Job& job, Compiler compiler) {
   if (job.memory.policy == "none") return less;
   const auto unmoved = [&](Job j) {
     j.memory.policy = "none";
@@ -117,7 +120,7 @@ Job with_its_share(Job less, const Job& job, Compiler compiler) {
 }
 
 Scaled to_scale(const Job& job, Bytes peak, Compiler compiler, std::initializer_list<const char*> programs) {
-  Compiled original = compiler(with_its_share(with_fewer_layers(job), job, compiler), nullptr);
+  Compiled original = compiler(with_scaled_hbm(with_fewer_layers(job), job, compiler), nullptr);
   Scaled s{shrunk(job), {}, std::move(original.plan)};
   try {
     s.plan = compiler(s.job, &original.moves).plan;
@@ -132,7 +135,7 @@ Scaled to_scale(const Job& job, Bytes peak, Compiler compiler, std::initializer_
     for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
       Program& small = s.plan.roles[r].programs[p];
       require_alike(small, s.original.roles[r].programs[p]);
-      wait_for_the_same(small, s.original.roles[r].programs[p]);
+      copy_waits(small, s.original.roles[r].programs[p]);
     }
   }
   verify(s.plan);

@@ -5,17 +5,17 @@
 
 namespace hyperrun {
 
-// What is executed to scale: see runtime/ir/shrink.h.
+// The compiler for a job that is executed to scale by a smaller model (runtime/ir/shrink.h).
 struct Scaled {
-  Job job;        // of the small model; of its budget it takes what all of the job's model takes of the job's
-  Plan plan;      // of that job, whose instructions wait for each other where the original's do as well
-  Plan original;  // with fewer layers: instruction by instruction what `plan` stands for
+  Job job;    // the small model's job; its HBM budget is filled to the same share as the original's
+  Plan plan;  // the small model's plan; its instructions wait for at least the same ones as the original's
+  Plan original;  // the job's own model with fewer layers; has the same instructions as `plan`
 };
 
-// The Program "train". `peak`: of the job's own model, all of its layers. Throws what compile() does of
-// either model, and kBadLayout when both are not the same instructions.
+// Compares the instructions of the Program "train". `peak` is the peak of the job's own model with all
+// layers. Throws the errors of compile() for either model, and kBadLayout if their instructions differ.
 Scaled compile_to_scale(const Job& job, Bytes peak);
-// The same of compile_generation(), with "prefill" and "decode".
+// The same for compile_generation(), with the Programs "prefill" and "decode".
 Scaled compile_generation_to_scale(const Job& job, Bytes peak);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/compose/submodel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -27,7 +29,7 @@ bool ends(const SubmodelSpec& spec) { return end_layer(spec) == spec.job.model.l
 bool clips(const SubmodelSpec& spec) { return spec.job.training.clip_norm > 0; }
 bool is_whole(const SubmodelSpec& spec) { return begins(spec) && ends(spec); }
 
-// --- what is refused --------------------------------------------------------------------------------
+// --- checks -----------------------------------------------------------------------------------------
 
 void refuse(bool holds, const std::string& cause, const std::string& field, const std::string& legal,
             const std::string& remedy) {
@@ -39,7 +41,7 @@ void check(const SubmodelSpec& spec) {
   const int end = end_layer(spec);
   refuse(spec.first_layer < 0 || spec.first_layer >= end || end > m.layers,
          "a part of the model has no layers, or some that the model lacks", "first_layer",
-         "layers from 0 to " + std::to_string(m.layers), "give each part one layer at least");
+         fmt::format("layers from 0 to {}", m.layers), "give each part one layer at least");
   refuse(spec.slots < 1, "a port has no slot", "slots", "1 and more", "take as many as passes are under way");
   refuse(m.mtp.layers > 0, "a sub-model predicts one token", "model.mtp", "no \"mtp\"",
          "leave it out, or train the model as a whole");
@@ -63,7 +65,7 @@ void check(const SubmodelSpec& spec) {
          "make the batch as large as a pass is to be");
 }
 
-// --- where ports lie ----------------------------------------------------------------------------------
+// --- layouts of ports --------------------------------------------------------------------------------
 
 std::vector<std::string> names_of(const Mesh& mesh, const AxisList& axes) {
   std::vector<std::string> names;
@@ -81,7 +83,7 @@ ModelUse use_of(const SubmodelSpec& spec) {
   return use;
 }
 
-// As the residual stream of the text model lies, wherever it is cut: behind a layer.
+// The layout of the residual stream behind a layer, where the text model is cut. One layer shows it for all.
 std::vector<ShardRule::Dim> stream_dims(const SubmodelSpec& spec, const Mesh& mesh) {
   ModelSpec shallow = spec.job.model;
   shallow.layers = 1;
@@ -96,7 +98,7 @@ std::vector<ShardRule::Dim> stream_dims(const SubmodelSpec& spec, const Mesh& me
   return dims;
 }
 
-// Items as they come, and nothing else.
+// The layout of an encoder's port: items are split as the job's rules split them, other dimensions are not.
 std::vector<ShardRule::Dim> item_dims(const SubmodelSpec& spec, const Mesh& mesh) {
   Graph inputs;
   const DimId batch = inputs.add_dim("batch", spec.job.training.batch);
@@ -106,7 +108,7 @@ std::vector<ShardRule::Dim> item_dims(const SubmodelSpec& spec, const Mesh& mesh
   return {{"batch", names_of(mesh, declared[t.index()].layout->dims[0])}};
 }
 
-// The job's, and where ports lie. Those of features are named by no rule: they are whole.
+// The job's parallelism with rules for the ports. The ports of features have no rule, so they are not split.
 ParallelSpec with_ports(const SubmodelSpec& spec, const Mesh& mesh) {
   ParallelSpec parallel = spec.job.parallel;
   if (!is_encoder(spec) && is_whole(spec)) return parallel;
@@ -119,13 +121,17 @@ ParallelSpec with_ports(const SubmodelSpec& spec, const Mesh& mesh) {
 
 // --- the graph --------------------------------------------------------------------------------------
 
-// A part in another order of positions would not meet the ports of one in theirs.
+// Refuses ring attention, which reorders positions: the neighbouring sub-model would read the port in its own
+// order.
 void require_natural_order(const Graph& graph) {
   for (const Tensor& t : graph.tensors)
     for (const DimId d : t.dims)
       if (t.cls == TensorClass::kPort && graph[d].ring > 1)
-        throw Error(Code::kBadLayout, "attention round a ring has the positions of " + t.name +
-                                          " in another order than the parts beside it")
+        throw Error(
+            Code::kBadLayout,
+            fmt::format("attention round a ring has the positions of {} in another order than the parts "
+                        "beside it",
+                        t.name))
             .at("parallel.presets")
             .legal("\"ring\" where the text model is one part")
             .fix("take \"cp\" in place of \"ring\", or keep the layers in one part");
@@ -153,29 +159,30 @@ Graph sharded(const SubmodelSpec& spec, const Mesh& mesh) {
   return graph;
 }
 
-// --- what belongs to a Program ------------------------------------------------------------------------
+// --- the nodes of a Program --------------------------------------------------------------------------
 
-using Wanted = std::function<bool(const Node&)>;
+using NodeFilter = std::function<bool(const Node&)>;
 
-// Of the nodes that `may` names those that `goal` names, and what they are computed from.
-Wanted needed_for(const Graph& graph, const Wanted& goal, const Wanted& may) {
-  std::vector<bool> asked(graph.tensors.size()), nodes(graph.nodes.size());
+// The nodes of `goal` and those that they are computed from, all within the nodes of `allowed`.
+NodeFilter needed_for(const Graph& graph, const NodeFilter& goal, const NodeFilter& allowed) {
+  std::vector<bool> needed(graph.tensors.size()), nodes(graph.nodes.size());
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& n = graph.nodes[i];
-    if (!may(n)) continue;
-    nodes[i] = goal(n) || std::ranges::any_of(n.outputs, [&](TensorId t) { return asked[t.index()]; });
+    if (!allowed(n)) continue;
+    nodes[i] = goal(n) || std::ranges::any_of(n.outputs, [&](TensorId t) { return needed[t.index()]; });
     if (!nodes[i]) continue;
-    for (const TensorId t : n.inputs) asked[t.index()] = true;
-    if (n.addend.valid()) asked[n.addend.index()] = true;
+    for (const TensorId t : n.inputs) needed[t.index()] = true;
+    if (n.addend.valid()) needed[n.addend.index()] = true;
   }
   return [&graph, nodes = std::move(nodes)](const Node& n) {
     return static_cast<bool>(nodes[static_cast<std::size_t>(&n - graph.nodes.data())]);
   };
 }
 
-class Goals {
+// The purposes of nodes by which Programs choose them.
+class NodeGoals {
  public:
-  explicit Goals(const Graph& graph) : graph_(graph) {}
+  explicit NodeGoals(const Graph& graph) : graph_(graph) {}
 
   bool stores(const Node& n, Phase phase) const {
     return n.phase == phase && std::holds_alternative<op::StorePort>(n.op);
@@ -199,8 +206,10 @@ class Goals {
 
 bool is_of_update(const Node& n) { return n.phase == Phase::kUpdate; }
 
-// What `first` makes, or adds up, and `then` takes.
-std::function<bool(TensorId)> crossing(const Graph& graph, const Wanted& first, const Wanted& then) {
+// The tensors that pass from one Program to another: those that nodes of `first` compute or accumulate, and
+// that nodes of `then` read.
+std::function<bool(TensorId)> tensors_between(const Graph& graph, const NodeFilter& first,
+                                              const NodeFilter& then) {
   std::vector<bool> left(graph.tensors.size()), taken(graph.tensors.size());
   for (const Node& n : graph.nodes) {
     if (first(n)) {
@@ -216,17 +225,21 @@ std::function<bool(TensorId)> crossing(const Graph& graph, const Wanted& first, 
   return [left = std::move(left)](TensorId t) { return static_cast<bool>(left[t.index()]); };
 }
 
-class Lowerings {
+// Lowers the Programs of a sub-model, each from its nodes of the graph.
+class ProgramLowering {
  public:
-  // `clips`: the norm of all gradients is needed before any is applied.
-  Lowerings(const Graph& graph, const Mesh& mesh, bool clips) : graph_(graph), mesh_(mesh), is_(graph) {
-    const auto norm = [this](const Node& n) { return is_.makes(n, kGradSquares); };
+  // `clips`: "norm" is a Program of its own, because "update" needs the norm of the whole model.
+  ProgramLowering(const Graph& graph, const Mesh& mesh, bool clips)
+      : graph_(graph), mesh_(mesh), goals_(graph) {
+    const auto norm = [this](const Node& n) { return goals_.makes(n, kGradSquares); };
     const auto rest = [this](const Node& n) { return is_of_update(n) && !of_norm_(n); };
-    const auto goal = [this](const Node& n) { return is_.updates_state(n) || is_.makes(n, "grad_norm"); };
+    const auto goal = [this](const Node& n) {
+      return goals_.updates_state(n) || goals_.makes(n, "grad_norm");
+    };
     of_norm_ = [](const Node&) { return false; };
     if (clips) of_norm_ = needed_for(graph, norm, is_of_update);
     of_update_ = needed_for(graph, goal, rest);
-    if (clips) crosses_ = crossing(graph, of_norm_, of_update_);
+    if (clips) passed_to_update_ = tensors_between(graph, of_norm_, of_update_);
   }
 
   Program init() const {
@@ -234,14 +247,14 @@ class Lowerings {
         "init", [](const Node& n) { return n.phase == Phase::kInit; }, {}, Sums::kCleared);
   }
   Program forward() const {
-    return pass("forward", [this](const Node& n) { return is_.stores(n, Phase::kForward); }, {kForward});
+    return pass("forward", [this](const Node& n) { return goals_.stores(n, Phase::kForward); }, {kForward});
   }
   Program score() const {
-    return pass("score", [this](const Node& n) { return is_.makes(n, "logp"); }, {kForward});
+    return pass("score", [this](const Node& n) { return goals_.makes(n, "logp"); }, {kForward});
   }
   Program backward() const {
     const auto goal = [this](const Node& n) {
-      return is_.stores(n, Phase::kBackward) || is_.adds_to_sums(n) || is_.makes(n, "loss");
+      return goals_.stores(n, Phase::kBackward) || goals_.adds_to_sums(n) || goals_.makes(n, "loss");
     };
     return pass("backward", goal, {kForward, kBackward});
   }
@@ -251,23 +264,23 @@ class Lowerings {
  private:
   static constexpr SlotKind kForward = SlotKind::kForward, kBackward = SlotKind::kBackward;
 
-  // What is reported is completed behind the passes.
-  Program pass(const std::string& name, const Wanted& goal, const std::vector<SlotKind>& slots) const {
-    const auto may = [](const Node& n) { return n.phase != Phase::kInit; };
-    return program(name, needed_for(graph_, goal, may), slots, Sums::kKept);
+  // Nodes of the update phase are allowed, too: they complete the outputs that are reported.
+  Program pass(const std::string& name, const NodeFilter& goal, const std::vector<SlotKind>& slots) const {
+    const auto allowed = [](const Node& n) { return n.phase != Phase::kInit; };
+    return program(name, needed_for(graph_, goal, allowed), slots, Sums::kKept);
   }
-  Program program(const std::string& name, const Wanted& wants, const std::vector<SlotKind>& slots,
+  Program program(const std::string& name, const NodeFilter& wants, const std::vector<SlotKind>& slots,
                   Sums sums) const {
-    LowerOptions options{name, {}, wants, {}, sums, crosses_};
+    LowerOptions options{name, {}, wants, {}, sums, passed_to_update_};
     for (const SlotKind kind : slots) options.slots.push_back({kind, 0, 0});
     return lower_in_order(graph_, mesh_, options).program;
   }
 
   const Graph& graph_;
   const Mesh& mesh_;
-  Goals is_;
-  Wanted of_norm_, of_update_;
-  std::function<bool(TensorId)> crosses_;
+  NodeGoals goals_;
+  NodeFilter of_norm_, of_update_;
+  std::function<bool(TensorId)> passed_to_update_;
 };
 
 }  // namespace
@@ -276,20 +289,20 @@ Compiled compile_submodel(const SubmodelSpec& spec, const Moves* like) {
   check(spec);
   Compiled out{empty_plan(spec.job), {}, {}};
   out.training = sharded(spec, out.plan.mesh);
-  const Lowerings lowerings(out.training, out.plan.mesh, clips(spec));
+  const ProgramLowering lowering(out.training, out.plan.mesh, clips(spec));
   std::vector<Program>& programs = out.plan.roles.front().programs;
-  programs.push_back(lowerings.init());
-  if (is_encoder(spec) || !ends(spec)) programs.push_back(lowerings.forward());
-  programs.push_back(lowerings.backward());
-  if (!is_encoder(spec) && ends(spec)) programs.push_back(lowerings.score());
-  if (clips(spec)) programs.push_back(lowerings.norm());
-  programs.push_back(lowerings.update());
-  assign_memory_and_events(out, spec.job, like);
+  programs.push_back(lowering.init());
+  if (is_encoder(spec) || !ends(spec)) programs.push_back(lowering.forward());
+  programs.push_back(lowering.backward());
+  if (!is_encoder(spec) && ends(spec)) programs.push_back(lowering.score());
+  if (clips(spec)) programs.push_back(lowering.norm());
+  programs.push_back(lowering.update());
+  finish(out, spec.job, like);
   return out;
 }
 
 AxisList axes_of_replicas(const Plan& plan, const std::vector<std::string_view>& programs) {
-  constexpr std::size_t kItems = 1;  // a port's dimension, behind that of slots
+  constexpr std::size_t kItems = 1;  // the dimension of items in a port, behind that of slots
   AxisSet apart;
   for (AxisId a = 0; a < plan.mesh.rank(); ++a)
     if (plan.mesh.size(a) > 1) apart.add(a);

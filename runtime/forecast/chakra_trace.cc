@@ -1,6 +1,7 @@
 #include "runtime/forecast/chakra_trace.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ namespace {
 
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 
-// Numbered in the order in which they are met, device by device.
+// The groups of devices in the traces, numbered in the order of their first use.
 class ChakraGroups {
  public:
   explicit ChakraGroups(const Mesh& mesh) : mesh_(mesh) {}
@@ -55,8 +56,8 @@ ChakraCollective chakra_kind(instr::CollectiveKind kind) {
   }
 }
 
-// The nodes of one device. An instruction i is node 2i; a shift, which both sends and receives, 2i + 1 as
-// well.
+// Writes the nodes of one device. Instruction i is node 2i. A shift both sends and receives, and is also node
+// 2i + 1.
 class DeviceNodes {
  public:
   DeviceNodes(const Program& program, int device, ChakraGroups& groups, ChakraWriter& writer)
@@ -83,7 +84,8 @@ class DeviceNodes {
                             : program_.origins[static_cast<std::size_t>(instr.origin)];
   }
 
-  // A stream is in order; events are of other streams.
+  // The nodes on which an instruction depends: the previous one of its stream, and the events of other
+  // streams.
   std::vector<std::uint64_t> dependencies(const Instr& instr) const {
     std::vector<std::uint64_t> list;
     const auto add = [&](StreamKind stream, std::size_t position) {
@@ -143,7 +145,7 @@ class DeviceNodes {
   ChakraGroups& groups_;
   ChakraWriter& writer_;
   std::array<std::vector<std::size_t>, kStreams> order_;
-  std::map<std::pair<ChakraNode, int>, std::int32_t> tags_;  // messages of a pair are numbered
+  std::map<std::pair<ChakraNode, int>, std::int32_t> tags_;  // next tag, by direction and peer
 };
 
 }  // namespace
@@ -152,7 +154,7 @@ void write_chakra(const std::string& prefix, const std::vector<int>& devices, co
                   const SimResult& result) try {
   ChakraGroups groups(plan.mesh);
   for (const int d : devices) {
-    ChakraWriter writer(prefix + "." + std::to_string(d) + ".et");
+    ChakraWriter writer(fmt::format("{}.{}.et", prefix, d));
     DeviceNodes(plan.of_device(d).program("train"), d, groups, writer).write(result.times(d).spans);
     writer.close();
   }

@@ -1,4 +1,4 @@
-// A simulated step as Chakra execution traces.
+// Writes a simulated step as Chakra execution traces.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// hyperrun check JOB: whether it fits, how long a step is and where it goes, what it sends. Without MPI.
+// hyperrun check JOB: prints whether the job fits, how long a step takes, where the time goes and what is
+// sent.
 #include "runtime/forecast/check.h"
 
 #include <fmt/core.h>
@@ -15,11 +16,11 @@
 #include "runtime/compose/shrink.h"
 #include "runtime/cost/groups.h"
 #include "runtime/forecast/check_programs.h"
-#include "runtime/forecast/compiling.h"
+#include "runtime/forecast/compile_with_status.h"
+#include "runtime/forecast/describe_role.h"
 #include "runtime/forecast/layouts_table.h"
 #include "runtime/forecast/memory_tables.h"
 #include "runtime/forecast/redistributions.h"
-#include "runtime/forecast/role_words.h"
 #include "runtime/forecast/simulated_report.h"
 #include "runtime/forecast/step_memory.h"
 #include "runtime/forecast/step_tables.h"
@@ -36,9 +37,9 @@ namespace {
 
 void print(const std::string& text) { std::printf("%s", text.c_str()); }
 
-// " of pp 3 (layers 6 to 7)"; empty where all devices do the same.
+// A role as part of a title: " of pp 3 (layers 6 to 7)". Empty if there is one role.
 std::string of_role(const Job& job, const Plan& plan, std::size_t role) {
-  return plan.roles.size() > 1 ? " of " + role_words(job, role) : "";
+  return plan.roles.size() > 1 ? " of " + describe_role(job, role) : "";
 }
 
 std::size_t fullest_role(const Plan& plan) {
@@ -46,11 +47,11 @@ std::size_t fullest_role(const Plan& plan) {
   return static_cast<std::size_t>(fullest - plan.roles.begin());
 }
 
-// The first answer: the peak is the one by which a run is announced and refused.
+// The first answer: whether the job fits. A run is refused by the same peak.
 void print_fit(const Job& job, const Plan& plan) {
   const std::size_t fullest = fullest_role(plan);
   const Bytes peak = plan.peak(), budget = job.supernode.hbm;
-  const std::string where = plan.roles.size() > 1 ? ", the most in " + role_words(job, fullest) : "";
+  const std::string where = plan.roles.size() > 1 ? ", the most in " + describe_role(job, fullest) : "";
   print(fmt::format("{}: {} of {} of HBM{}\n", peak <= budget ? "fits" : "does not fit", to_string(peak),
                     to_string(budget), where));
   print(fmt::format("\nHBM of each device{}, by category at the fullest moment\n{}",
@@ -62,7 +63,7 @@ void print_fit(const Job& job, const Plan& plan) {
           fmt::format("\nbeyond HBM{}, policy \"{}\"\n{}", of_role(job, plan, r), job.memory.policy, table));
 }
 
-// The second and the third: how long a step is, where it goes, and what it sends.
+// The second and third answers: how long a step takes, where the time goes, and what is sent.
 void print_step(const Job& job, const Plan& plan) {
   const Machine machine = machine_of(job.supernode);
   const JobForecast f = forecast(job, plan, hosts_of(machine, job.supernode.devices));
@@ -73,15 +74,15 @@ void print_step(const Job& job, const Plan& plan) {
     print(fmt::format("\nwhat a step moves\n{}", table));
 }
 
-// What is cut into tiles is told of in one piece.
+// The redistributions of the job without tiles: a collective that is cut into tiles is listed as one.
 std::vector<std::vector<ListedStep>> redistributions_of(const Job& job, const Compiled& compiled) {
   if (job.parallel.tiles == 1) return list_redistributions(compiled, job);
   Job whole = job;
   whole.parallel.tiles = 1;
-  return list_redistributions(compile_telling(whole), whole);
+  return list_redistributions(compile_with_status(whole), whole);
 }
 
-// The traffic of each role, of its first device.
+// Prints the redistributions of each role's first device.
 void print_redistributions(const Job& job, const Compiled& compiled) {
   const Plan& plan = compiled.plan;
   const auto redistributions = redistributions_of(job, compiled);
@@ -95,7 +96,7 @@ void print_redistributions(const Job& job, const Compiled& compiled) {
   }
 }
 
-// The picture is drawn also of what does not fit: that is when one wants to see it.
+// Draws the picture. It is also drawn for a job that does not fit, when it is most useful.
 void draw(const StepMemory& memory, const std::string& file) try {
   write_file_atomically(file, memory.svg());
   std::printf("\nHBM over the simulated step: %s\n", file.c_str());
@@ -109,7 +110,7 @@ void print_step_memory(const Job& job, const Plan& plan, const std::string& file
   draw(memory, file);
 }
 
-// The parts of the answer that only those want to read who ask.
+// Names the options that print further answers.
 void print_hints(const CheckArguments& arguments) {
   std::vector<std::string> hints;
   if (!arguments.layouts) hints.emplace_back("--layouts shows which axes split each tensor");
@@ -117,13 +118,14 @@ void print_hints(const CheckArguments& arguments) {
   if (!hints.empty()) print(fmt::format("\n{}\n", joined(hints, "; ")));
 }
 
-// A plan that is refused is freed on all cores.
+// Refuses a plan that does not fit. A refused plan is freed on all cores, which is faster than its
+// destructor.
 void require_room_for(const LoadedJob& loaded, Plan& plan) try { require_fit(loaded, plan); } catch (...) {
   release(plan);
   throw;
 }
 
-// The small job that is executed in place of one with `shrink`.
+// The small job that is executed in place of a job with run.shrink.
 Scaled check_scale(const Job& job, Bytes peak) {
   Scaled scaled = compile_to_scale(job, peak);
   std::printf(
@@ -135,12 +137,12 @@ Scaled check_scale(const Job& job, Bytes peak) {
   return scaled;
 }
 
-// Reads what a run would start from: a checkpoint, a text.
+// Reads the inputs of a run: its checkpoint and its text.
 void check_start(Scaled executed) {
   Job& job = executed.job;
   if (!job.run.resume.empty()) {
     job.run.resume = find_checkpoint(job.run.resume);
-    std::printf("\n%s", start_words(job, executed.plan, check_resume(job, executed.plan)).c_str());
+    std::printf("\n%s", describe_start(job, executed.plan, check_resume(job, executed.plan)).c_str());
   }
   if (!job.data.corpus.empty()) encode_prompt(job, prepare_text(job).tokenizer);
 }
@@ -168,15 +170,15 @@ int check_job(const CheckArguments& arguments) {
   const Job& job = loaded.job;
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
-    Compiled compiled = compile_telling(job);
+    Compiled compiled = compile_with_status(job);
     print_warnings(warnings_of(loaded, compiled.training));
     print_answers(arguments, loaded, compiled);
     require_room_for(loaded, compiled.plan);
     const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}
                                                            : check_scale(job, compiled.plan.peak());
-    check_inputs(loaded);  // a missing file hides nothing of what can be told without it
+    check_inputs(loaded);  // last, so that a missing file hides no other answer
     check_start(executed);
-  } catch (const JobError&) {  // several, each with its line
+  } catch (const JobError&) {  // holds several errors, each with its line
     std::fflush(stdout);
     throw;
   } catch (const Error& e) {

@@ -1,9 +1,12 @@
 #include "runtime/forecast/check_programs.h"
 
+#include <fmt/core.h>
+
 #include <cstdio>
 
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/compose/omni.h"
 #include "runtime/compose/programs.h"
 #include "runtime/device/state_files.h"
@@ -17,19 +20,19 @@
 namespace hyperrun {
 namespace {
 
-std::string numbers(const std::vector<int>& ranks) {
-  std::string text;
+// Runs of consecutive ranks: "0 to 3, 8".
+std::string describe_ranks(const std::vector<int>& ranks) {
+  std::vector<std::string> runs;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     std::size_t end = i;
     while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]) +
-            (end > i ? " to " + std::to_string(ranks[end]) : "");
+    runs.push_back(end > i ? fmt::format("{} to {}", ranks[i], ranks[end]) : fmt::format("{}", ranks[i]));
     i = end;
   }
-  return text;
+  return joined(runs);
 }
 
-Bytes sent(const Plan& plan) {
+Bytes bytes_sent(const Plan& plan) {
   Bytes sum{};
   for (std::int64_t d = 0; d < plan.mesh.devices(); ++d)
     for (const Instr& instr : plan.of_device(d).programs.front().instrs) sum += work(instr, plan.mesh).wire;
@@ -40,17 +43,16 @@ void print_devices(const std::vector<NamedPlan>& plans, const SupernodeSpec& spe
   Table devices({left("device"), right("HBM"), right("budget")});
   const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
   for (std::size_t d = 0; d < peaks.size(); ++d)
-    if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
+    if (d == 0 || peaks[d] != peaks[d - 1])  // the first device of a run with equal peaks
       devices.row({std::to_string(d), to_string(peaks[d]), to_string(spec.hbm)});
   std::printf("\nall programs of a device together, where it differs from the device before\n%s",
               devices.str("  ").c_str());
 }
 
 std::string names_of_programs(const Plan& plan) {
-  std::string names;
-  for (const Program& program : plan.roles.front().programs)
-    names += (names.empty() ? "" : ", ") + program.name;
-  return names;
+  std::vector<std::string> names;
+  for (const Program& program : plan.roles.front().programs) names.push_back(program.name);
+  return joined(names);
 }
 
 void print_programs(const Job& job, const std::vector<CompiledProgram>& programs) {
@@ -59,20 +61,21 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
   Table exchanges({left("weights of"), left("go to"), left("devices"), right("sent, all devices")});
   for (const CompiledProgram& p : programs) {
     if (!p.weights.empty()) {
-      exchanges.row({programs.front().name, p.weights, numbers(p.ranks), to_string(sent(p.plan))});
+      exchanges.row(
+          {programs.front().name, p.weights, describe_ranks(p.ranks), to_string(bytes_sent(p.plan))});
       continue;
     }
     std::string does;
     for (const ProgramSpec& spec : job.programs)
       if (spec.name == p.name) does = spec.does;
-    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan),
+    table.row({p.name, does, describe_ranks(p.ranks), describe_mesh(p.plan.mesh), names_of_programs(p.plan),
                to_string(p.alone)});
   }
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
   print_devices(plans_of(programs, job.supernode.devices), job.supernode);
 }
 
-// Of a job with encoders.
+// Checks a job with encoders.
 void check_omni(const LoadedJob& loaded) {
   const Job& job = loaded.job;
   check_inputs(loaded);
@@ -82,8 +85,8 @@ void check_omni(const LoadedJob& loaded) {
                right("items of a pass"), right("passes at most"), right("HBM alone")});
   const auto row = [&](const CompiledProgram& p, const std::string& replicas, const std::string& items,
                        const std::string& passes) {
-    table.row({p.name, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan), replicas, items,
-               passes, to_string(p.alone)});
+    table.row({p.name, describe_ranks(p.ranks), describe_mesh(p.plan.mesh), names_of_programs(p.plan),
+               replicas, items, passes, to_string(p.alone)});
   };
   for (const OmniPlan::Encoder& e : plan.encoders)
     row(e.program, std::to_string(e.replicas.size()), std::to_string(e.items), std::to_string(e.passes));
@@ -93,7 +96,7 @@ void check_omni(const LoadedJob& loaded) {
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
-// A job with rewards: a missing file is told behind everything that can be told without it.
+// Checks a job with rewards. A missing file is reported last, after all answers that do not need it.
 void check_learning(LoadedJob& loaded) {
   Job& job = loaded.job;
   const std::vector<CompiledProgram> programs = compile_programs(job);

@@ -5,8 +5,8 @@
 
 namespace hyperrun {
 
-// "hyperrun check" of a job of several programs: each, the weights that go between them, and what a device
-// has of HBM.
+// hyperrun check of a job of several programs: prints the programs, the exchanges of weights between them,
+// and the HBM that each device needs for all of its programs.
 int check_programs(LoadedJob& loaded, const CheckArguments& arguments);
 
 }  // namespace hyperrun

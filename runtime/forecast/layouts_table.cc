@@ -13,8 +13,8 @@
 namespace hyperrun {
 namespace {
 
-// "batch=4 seq=128 bf16"
-std::string shape_text(const Graph& graph, TensorId t) {
+// The shape of a tensor: "batch=4 seq=128 bf16". The type is named only if it is not float32.
+std::string describe_shape(const Graph& graph, TensorId t) {
   std::vector<std::string> dims;
   for (DimId d : graph[t].dims) dims.push_back(fmt::format("{}={}", graph[d].name, graph[d].size));
   if (graph[t].dtype == DType::kBF16) dims.emplace_back("bf16");
@@ -30,7 +30,7 @@ std::string layouts_table(const Graph& graph, const Mesh& mesh) {
   for (const Node& node : graph.nodes)
     for (TensorId t : node.outputs) {
       if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
-      std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t),
+      std::vector<std::string> row{without_numbers(graph[t].name), describe_shape(graph, t),
                                    describe_layout(graph, t, mesh)};
       if (counts[row]++ == 0) rows.push_back(row);
     }

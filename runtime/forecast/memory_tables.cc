@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/forecast/role_words.h"
+#include "runtime/forecast/describe_role.h"
 #include "runtime/ir/stats.h"
 #include "runtime/report/table.h"
 #include "runtime/run/device_use.h"
@@ -40,7 +40,7 @@ std::string hbm_table(const Job& job, const Role& role) {
 std::string role_peaks_table(const Job& job, const Plan& plan) {
   Table table({left("devices"), right("peak"), right("of the budget")});
   for (std::size_t r = 0; r < plan.roles.size(); ++r)
-    table.row({role_words(job, r), to_string(plan.roles[r].peak()),
+    table.row({describe_role(job, r), to_string(plan.roles[r].peak()),
                share(plan.roles[r].peak(), job.supernode.hbm)});
   return table.str("  ");
 }

@@ -1,4 +1,4 @@
-// What the Programs of a job need of each tier, as tables.
+// Tables of the memory that a job's Programs need in each tier.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace hyperrun {
 
-// HBM of the devices of a role by category, at the fullest moment of its Programs, beside the budget.
+// The HBM of a role's device by category, at the fullest moment of its Programs, with the budget.
 std::string hbm_table(const Job& job, const Role& role);
 
-// The peak of each role, in a job that has several.
+// The HBM peak of each role.
 std::string role_peaks_table(const Job& job, const Plan& plan);
 
-// The pool and flash that a role uses, and what a step moves there and back; empty where it uses neither.
+// The pool and flash that a role uses, and the transfers of a step. Empty if it uses neither.
 std::string transfers_table(const Job& job, const Role& role);
 
 }  // namespace hyperrun

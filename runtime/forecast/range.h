@@ -1,4 +1,4 @@
-// The range of what `hyperrun sim` has simulated, and what it hangs on.
+// The range of a simulated time: how much it changes if the guesses in the machine's profile are wrong.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace hyperrun {
 
-// Standard error says how far it is. A machine made of the job's own rates has no guesses, and no range; nor
-// is there one where --no-range asks for none.
+// Shows progress on standard error. nullopt if --no-range is given, or if the machine has no guesses because
+// the job gives all rates itself.
 std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec,
                                   const TimeOn& time);
-// The range of a Program of the plan.
+// The range of one Program of the plan.
 std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec, const Plan& plan,
                                   const std::string& program, const SimOptions& sim = {});
 

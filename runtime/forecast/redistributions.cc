@@ -16,9 +16,10 @@
 namespace hyperrun {
 namespace {
 
-class Listing {
+// Collects the redistributions of one device, one entry for equal operations.
+class RedistributionLister {
  public:
-  Listing(const Program& program, const Graph& graph, const Machine& machine, int device)
+  RedistributionLister(const Program& program, const Graph& graph, const Machine& machine, int device)
       : program_(program),
         graph_(graph),
         device_(device),
@@ -65,7 +66,8 @@ class Listing {
       ++list_[at->second].times;
   }
 
-  // As users know it: "x" of "x@user", and of "x.local" and "x.step", which become x.
+  // The tensor's name as users know it: "x" for "x@user", and for the intermediate tensors "x.local" and
+  // "x.step".
   std::string tensor_of(const Node& node) const {
     const TensorId t = node.inputs.empty() ? node.outputs[0] : node.inputs[0];
     std::string name = graph_[t].name;
@@ -75,7 +77,7 @@ class Listing {
     return without_numbers(name);
   }
 
-  // A message changes no layout.
+  // The change of layout, or the one layout of a message, which changes none.
   std::string change_of(const Node& node) const {
     if (node.inputs.empty()) return describe_layout(graph_, node.outputs[0], program_.mesh);
     if (node.outputs.empty() ||
@@ -105,7 +107,7 @@ std::vector<std::vector<ListedStep>> list_redistributions(const Compiled& compil
   std::vector<std::vector<ListedStep>> lists(plan.roles.size());
   parallel_for(lists.size(), [&](std::size_t role) {
     const Program& train = plan.roles[role].program("train");
-    lists[role] = Listing(train, merged.graph, machine, devices[role])
+    lists[role] = RedistributionLister(train, merged.graph, machine, devices[role])
                       .run(writes(train, merged, role, job.training.micro_batches));
   });
   return lists;
@@ -114,11 +116,11 @@ std::vector<std::vector<ListedStep>> list_redistributions(const Compiled& compil
 std::string redistribution_table(const std::vector<ListedStep>& list) {
   Table table({left("what moves"), left("from -> to"), left("by"), right("bytes"), right("times")});
   std::vector<std::string> reasons;  // in the order of the step
-  std::map<std::string, std::vector<const ListedStep*>> of_reason;
+  std::map<std::string, std::vector<const ListedStep*>> by_reason;
   std::map<std::string, std::int64_t> totals;
   std::int64_t all = 0;
   for (const ListedStep& s : list) {
-    auto& steps = of_reason[s.reason];
+    auto& steps = by_reason[s.reason];
     if (steps.empty()) reasons.push_back(s.reason);
     steps.push_back(&s);
     totals[s.axes] += s.bytes * s.times;
@@ -126,7 +128,7 @@ std::string redistribution_table(const std::vector<ListedStep>& list) {
   }
   for (const std::string& reason : reasons) {
     table.note(reason);
-    for (const ListedStep* s : of_reason[reason])
+    for (const ListedStep* s : by_reason[reason])
       table.row({"  " + s->tensor, s->change, s->operation + " " + s->axes, with_separators(s->bytes),
                  std::to_string(s->times)});
   }

@@ -1,5 +1,8 @@
-// The redistributions of a training step: what moves, from which layout to which, by which collective, how
-// much of it and why.
+// The redistributions of a training step: each with its tensor, layouts, collective, bytes and reason. For
+// example:
+//
+//   layers.*.ffn.down.out   partial:tp -> whole   all-reduce tp
+//     partial sums over tp are completed for layers.*.ffn.add
 #pragma once
 
 #include <cstddef>
@@ -11,26 +14,25 @@
 
 namespace hyperrun {
 
-// One step of a redistribution. Those of all layers and micro-batches are one where all but their number is
-// the same.
+// One operation of a redistribution. Equal operations of different layers and micro-batches are one entry.
 struct ListedStep {
   std::string tensor;      // "layers.*.attention.norm.out"
   std::string change;      // "seq:tp -> replicated"
   std::string operation;   // a collective's name, "slice" (which moves nothing), "send" or "recv"
   std::string axes;        // "dp", "tp+cp"
-  std::string reason;      // see Node::reason
-  std::int64_t bytes = 0;  // that the device moves in one of them, all on one host
-  std::int64_t times = 0;  // a step
+  std::string reason;      // the reason as in Node::reason
+  std::int64_t bytes = 0;  // bytes that the device moves each time, if all devices are on one host
+  std::int64_t times = 0;  // number of times in a training step
 };
 
-// Of each role the steps of its first device, in the order of the program. Bytes are those that execution
-// counts.
+// The operations of the first device of each role, in the order of the Program. Bytes equal those that
+// execution counts.
 std::vector<std::vector<ListedStep>> list_redistributions(const Compiled& compiled, const Job& job);
 
-// A table in which each reason stands above what it is the reason for, with totals by axes.
+// A table in which each reason stands above its operations, with totals by axes at the end.
 std::string redistribution_table(const std::vector<ListedStep>& list);
 
-// "layers.*.attention.wq" of "layers.3.attention.wq": all layers lie alike.
+// Replaces layer numbers by "*": "layers.3.attention.wq" becomes "layers.*.attention.wq".
 std::string without_numbers(const std::string& name);
 
 }  // namespace hyperrun

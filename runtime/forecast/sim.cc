@@ -1,5 +1,7 @@
-// hyperrun sim JOB: the same programs on the simulated machine, without MPI.
+// hyperrun sim JOB: simulates the Programs that a run would execute, without MPI.
 #include "runtime/forecast/sim.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,11 +13,10 @@
 #include "runtime/advise/fit.h"
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/forecast/chakra_trace.h"
-#include "runtime/forecast/compiling.h"
+#include "runtime/forecast/compile_with_status.h"
 #include "runtime/forecast/range.h"
 #include "runtime/forecast/sim_omni.h"
 #include "runtime/forecast/sim_reinforcement.h"
@@ -33,7 +34,7 @@
 namespace hyperrun {
 namespace {
 
-// Those that were asked for; none: all.
+// The devices in the traces: those of --devices, else all.
 std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
   if (!arguments.devices.empty() && arguments.trace.empty() && arguments.chakra.empty())
     throw Error(Code::kUsage, "no traces are asked for")
@@ -43,9 +44,9 @@ std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
   if (!list.empty() && list.back() >= devices)
-    throw Error(Code::kUsage, "there is no device " + std::to_string(list.back()))
+    throw Error(Code::kUsage, fmt::format("there is no device {}", list.back()))
         .at("--devices")
-        .legal("0 to " + std::to_string(devices - 1));
+        .legal(fmt::format("0 to {}", devices - 1));
   if (list.empty())
     for (int d = 0; d < devices; ++d) list.push_back(d);
   return list;
@@ -55,7 +56,7 @@ SimOptions options_of(const SimArguments& arguments, int devices) {
   SimOptions options{.jitter = arguments.jitter, .seed = arguments.seed};
   for (const std::string& text : arguments.slow) {
     const auto refuse = [&](const std::string& cause) {
-      return Error(Code::kUsage, "\"" + text + "\" " + cause)
+      return Error(Code::kUsage, fmt::format("\"{}\" {}", text, cause))
           .at("--slow")
           .legal("DEVICE:FACTOR, such as 7:1.3");
     };
@@ -68,7 +69,7 @@ SimOptions options_of(const SimArguments& arguments, int devices) {
     const auto times = std::from_chars(number.ptr + 1, end, factor);
     if (times.ec != std::errc() || times.ptr != end) throw refuse("names no slow device");
     if (device < 0 || device >= devices)
-      throw refuse("names none of the devices 0 to " + std::to_string(devices - 1));
+      throw refuse(fmt::format("names none of the devices 0 to {}", devices - 1));
     if (!options.slow.try_emplace(static_cast<int>(device), factor).second)
       throw refuse("names a device that is named already");
   }
@@ -110,7 +111,7 @@ void print_csv(const RunReport& report, const SimResult& result) {
   }
 }
 
-// Of the device that takes longest.
+// Explains the costliest instructions of the device that takes longest.
 void print_explanation(const Job& job, const Plan& plan, const Topology& topology, const JobForecast& f,
                        int most) {
   int slowest = 0;
@@ -147,7 +148,7 @@ int simulate_job(const SimArguments& arguments) {
   const Job& job = loaded.job;
   try {
     const Machine machine = machine_of(job.supernode);
-    const Compiled compiled = compile_telling(job);
+    const Compiled compiled = compile_with_status(job);
     const Plan& plan = compiled.plan;
     print_warnings(warnings_of(loaded, compiled.training));
     require_fit(loaded, plan);

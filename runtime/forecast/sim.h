@@ -1,4 +1,4 @@
-// hyperrun sim: the Programs of a job on the simulated machine. Without MPI.
+// hyperrun sim: simulates the Programs of a job on the machine of its profile, without MPI.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@ namespace hyperrun {
 
 struct SimArguments {
   std::string job;
-  std::string trace;         // a .pftrace to write, or empty
-  std::string chakra;        // a prefix of the files to write, or empty
-  std::vector<int> devices;  // in the traces; none: all
+  std::string trace;         // file for a Perfetto trace; empty: none
+  std::string chakra;        // prefix of the Chakra files to write; empty: none
+  std::vector<int> devices;  // devices in the traces; empty: all
   bool json = false, csv = false;
-  int explain = 0;                // so many of the costliest instructions
+  int explain = 0;                // number of costliest instructions to explain
   std::vector<std::string> slow;  // "7:1.3": device 7 computes 1.3 times as long
-  double jitter = 0;              // of computations; see SimOptions
-  std::uint64_t seed = 1;         // of the jitter
-  bool generation = false;        // its passes, in place of a training step
-  std::string lengths;            // "LEAST:MOST" tokens of completions, of a job with rewards; empty: all
-  bool no_range = false;          // without what the time is where the profile's guesses are others
+  double jitter = 0;              // jitter of computations; see SimOptions
+  std::uint64_t seed = 1;         // seed of the jitter
+  bool generation = false;        // simulates generation passes instead of a training step
+  std::string lengths;    // "LEAST:MOST" tokens of completions, for a job with rewards; empty: 1 to all
+  bool no_range = false;  // does not vary the guesses in the profile
 };
+// Both print the result and return the exit status.
 int simulate_job(const SimArguments& arguments);
 int simulate_generation(const SimArguments& arguments);
 

@@ -1,4 +1,6 @@
-// hyperrun sim JOB --generate: the passes of a generation on the simulated machine.
+// hyperrun sim JOB --generate: simulates the passes of a generation.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,7 +9,6 @@
 
 #include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/forecast/range.h"
@@ -21,7 +22,7 @@
 namespace hyperrun {
 namespace {
 
-// Of the devices that stand longest for something, what that is.
+// Simulates one pass. The exposed times and the bubble are those of the device that waits longest.
 PassReport forecast(const std::string& name, std::int64_t sequences, std::int64_t tokens, const Job& job,
                     const Plan& plan, const Topology& topology) {
   const SimResult result = simulate(plan, name, job.supernode, topology);
@@ -43,7 +44,7 @@ PassReport forecast(const std::string& name, std::int64_t sequences, std::int64_
 }
 
 std::string share(Nanos part, Nanos whole) {
-  return format("%.1f%%", 100 * static_cast<double>(part.value) / static_cast<double>(whole.value));
+  return fmt::format("{:.1f}%", 100 * static_cast<double>(part.value) / static_cast<double>(whole.value));
 }
 
 void print_table(const std::array<PassReport, 2>& passes, const GenerationShape& shape,
@@ -52,20 +53,20 @@ void print_table(const std::array<PassReport, 2>& passes, const GenerationShape&
   const auto row = [&](const char* what, auto of) { table.row({what, of(passes[0]), of(passes[1])}); };
   row("a pass", [](const PassReport& f) { return to_string(f.time); });
   row("takes", [](const PassReport& f) {
-    return with_separators(f.sequences) + " x " + with_separators(f.tokens) + " tokens";
+    return fmt::format("{} x {} tokens", with_separators(f.sequences), with_separators(f.tokens));
   });
   row("tokens/s", [](const PassReport& f) { return with_separators(std::llround(f.tokens_per_second())); });
   row("exposed comm", [](const PassReport& f) { return share(f.exposed_communication, f.time); });
   row("exposed transfer", [](const PassReport& f) { return share(f.exposed_transfer, f.time); });
   row("bubble", [](const PassReport& f) { return share(f.bubble, f.time); });
   for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash})
-    row((std::string(name(tier)) + " of a device").c_str(),
+    row(fmt::format("{} of a device", name(tier)).c_str(),
         [&](const PassReport& f) { return to_string(f.peaks[index_of(tier)]); });
   std::printf("%ssequences are as long as they may become: %s positions\n", table.str().c_str(),
               with_separators(shape.context).c_str());
 }
 
-std::string ranges_words(const std::array<PassReport, 2>& passes) {
+std::string describe_ranges(const std::array<PassReport, 2>& passes) {
   if (!passes.front().range) return "";
   std::string text = describe_evidence(*passes.front().range);
   for (const PassReport& pass : passes) text += describe_spread(*pass.range, "a pass of " + pass.name);
@@ -88,7 +89,7 @@ int simulate_generation(const SimArguments& arguments) {
                       forecast("decode", shape.slots, 1, job, plan, topology)};
     if (!arguments.json) print_table(passes, shape, machine);
     for (PassReport& pass : passes) pass.range = range_of(arguments, job.supernode, plan, pass.name);
-    std::printf("%s", arguments.json ? to_json(passes).c_str() : ranges_words(passes).c_str());
+    std::printf("%s", arguments.json ? to_json(passes).c_str() : describe_ranges(passes).c_str());
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -1,5 +1,7 @@
 #include "runtime/forecast/sim_omni.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -91,11 +93,12 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   const OmniInputs inputs = read_omni_inputs(loaded);
   const OmniPlan plan = compile_omni(job, inputs.most_items());
   const OmniTimes times = task_times(plan, job);
-  std::vector<std::int64_t> of_a_pass;
-  for (const OmniPlan::Encoder& e : plan.encoders) of_a_pass.push_back(e.items);
+  std::vector<std::int64_t> items_of_pass;
+  for (const OmniPlan::Encoder& e : plan.encoders) items_of_pass.push_back(e.items);
   OmniForecast f{job.name, job.supernode.devices, steps_of(job), {}, {}, {}, {}};
   std::vector<OmniPasses> steps;
-  for (std::int64_t s = 0; s < f.steps; ++s) steps.push_back(passes_of(inputs.train->loads(s), of_a_pass));
+  for (std::int64_t s = 0; s < f.steps; ++s)
+    steps.push_back(passes_of(inputs.train->loads(s), items_of_pass));
   f.loads = loads_of(inputs, f.steps);
   f.runs = runs_of(plan, times);
   for (const std::string_view order : {kStaticOrder, kDynamicOrder}) {
@@ -106,7 +109,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   }
   if (!arguments.json) {
     std::printf("%s", to_text(f).c_str());
-    print_trace(arguments, " (order: " + job.media.order + ")");
+    print_trace(arguments, fmt::format(" (order: {})", job.media.order));
     std::fflush(stdout);
   }
   f.range = range_of(arguments, job.supernode, [&](const SupernodeSpec& there) {

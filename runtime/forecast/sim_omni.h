@@ -1,4 +1,4 @@
-// hyperrun sim of a job with encoders.
+// hyperrun sim of a job with encoders: simulates its tasks.
 #pragma once
 
 #include "runtime/forecast/sim.h"
@@ -6,8 +6,8 @@
 
 namespace hyperrun {
 
-// Its steps in both orders, by the scheduler of a run. Returns the exit status. Throws kUsage for what only
-// the step of one program has.
+// Simulates the steps with the scheduler of a run, in the static and in the dynamic order. Returns the exit
+// status. Throws kUsage for options that apply only to the step of one program.
 int simulate_omni(const LoadedJob& loaded, const SimArguments& arguments);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// hyperrun sim of jobs of several programs, whose tasks are simulated and not one step of a Program.
+// The common part of hyperrun sim for jobs of several programs, which simulates tasks instead of one step.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace hyperrun {
 
-// Calls `simulate`, which prints. Throws kUsage where something is asked for that only the step of one
-// program has, and what `simulate` throws with the line of the job that it is about. Returns the exit status.
+// Calls `simulate`, which prints the result. Returns the exit status. Throws kUsage for options that apply
+// only to the step of one program, and the errors of `simulate` with their line of the job.
 int simulate_tasks(const LoadedJob& loaded, const SimArguments& arguments,
                    const std::function<void()>& simulate);
 
-// Below a forecast for people, where a trace has been written; `more` says what of.
+// Prints the name of the trace file, if one has been written. `more` is printed behind it.
 void print_trace(const SimArguments& arguments, const std::string& more = "");
 
 }  // namespace hyperrun

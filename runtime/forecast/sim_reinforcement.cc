@@ -1,5 +1,7 @@
 #include "runtime/forecast/sim_reinforcement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -37,7 +39,7 @@ struct Lengths {
   std::int64_t least = 1, most = 1;
 };
 
-// "LEAST:MOST"; empty: from 1 to what the job allows.
+// Parses --lengths, "LEAST:MOST". If it is empty: from 1 to the most tokens that the job allows.
 Lengths lengths_of(const std::string& text, std::int64_t allowed) {
   Lengths lengths{1, allowed};
   if (text.empty()) return lengths;
@@ -47,14 +49,14 @@ Lengths lengths_of(const std::string& text, std::int64_t allowed) {
   const auto most = colon ? std::from_chars(least.ptr + 1, end, lengths.most) : least;
   if (!colon || most.ec != std::errc() || most.ptr != end || lengths.least < 1 ||
       lengths.least > lengths.most || lengths.most > allowed)
-    throw Error(Code::kUsage, "\"" + text + "\" are no lengths of completions")
+    throw Error(Code::kUsage, fmt::format("\"{}\" are no lengths of completions", text))
         .at("--lengths")
-        .legal("LEAST:MOST, tokens, from 1 to the job's reinforcement.tokens, " + std::to_string(allowed))
-        .fix("such as --lengths 1:" + std::to_string(allowed));
+        .legal(fmt::format("LEAST:MOST, tokens, from 1 to the job's reinforcement.tokens, {}", allowed))
+        .fix(fmt::format("such as --lengths 1:{}", allowed));
   return lengths;
 }
 
-// Devices that compute nothing: a completion ends when it is as long as it was to be.
+// The work of virtual devices that compute nothing. A completion ends when it has its drawn length.
 class SimulatedWork : public tasks::VirtualWork {
  public:
   SimulatedWork(const Job& job, const ProgramSessions& programs, Lengths lengths, const Tokenizer& tokenizer)
@@ -63,7 +65,7 @@ class SimulatedWork : public tasks::VirtualWork {
     while (std::ranges::count(ends, other_) > 0) ++other_;
   }
 
-  // Checkpoints are not simulated.
+  // The simulated duration of a Program. Saving and loading a checkpoint takes no time.
   Nanos lasts(const tasks::Invocation& invocation) override {
     if (place_of(invocation) >= plan_of(invocation).roles.front().programs.size()) return {};
     const auto [known, fresh] = lasts_.try_emplace(invocation.program);
@@ -85,11 +87,11 @@ class SimulatedWork : public tasks::VirtualWork {
     return results;
   }
 
-  // Programs that have run, in their order, and how long each lasts.
+  // The durations of the Programs that have run, by number.
   const std::map<std::int32_t, Nanos>& durations() const { return lasts_; }
-  std::string words(std::int32_t program) const {
+  std::string describe_program(std::int32_t program) const {
     const tasks::Invocation of{.program = program};
-    return programs_.sessions[session_of(of)].name + " " + std::string(name_of(of));
+    return fmt::format("{} {}", programs_.sessions[session_of(of)].name, name_of(of));
   }
 
  private:
@@ -114,7 +116,8 @@ class SimulatedWork : public tasks::VirtualWork {
     return tokens;
   }
 
-  // Whatever a pass in the middle of a prompt draws is dropped by who asked, so only the position counts.
+  // The next token of a completion: its end once the drawn length is reached. A token drawn in the middle of
+  // a prompt is dropped by the driver, so it may be any.
   std::int32_t next_token(const std::int32_t* row) {
     if (row[kRequestCount] == 0) return other_;
     const std::int32_t id = row[kRequestId];
@@ -147,15 +150,15 @@ class SimulatedWork : public tasks::VirtualWork {
   const Job& job_;
   const ProgramSessions& programs_;
   Lengths lengths_;
-  std::int32_t end_, other_ = 0;                // tokens: the last of a completion, and one before
-  std::map<std::int32_t, Nanos> lasts_;         // by program
-  std::map<std::int32_t, std::int64_t> grown_;  // by completion, tokens
+  std::int32_t end_, other_ = 0;                // the token that ends a completion, and one that does not
+  std::map<std::int32_t, Nanos> lasts_;         // duration, by number of the Program
+  std::map<std::int32_t, std::int64_t> grown_;  // number of tokens, by completion
 };
 
-struct Simulated {
+struct SimulatedRun {
   ReinforcementReport report;
   std::string text;
-  std::vector<std::pair<std::string, Nanos>> durations;  // of Programs that have run, in their order
+  std::vector<std::pair<std::string, Nanos>> durations;  // by name of the Program, in the order of numbers
 
   Nanos step() const {
     const auto steps = static_cast<double>(std::max<std::int64_t>(1, report.steps));
@@ -163,8 +166,8 @@ struct Simulated {
   }
 };
 
-Simulated simulated(const Job& job, const ProgramSessions& programs, const ReinforcementInputs& inputs,
-                    Lengths lengths, const std::string& trace) {
+SimulatedRun simulate_run(const Job& job, const ProgramSessions& programs, const ReinforcementInputs& inputs,
+                          Lengths lengths, const std::string& trace) {
   tasks::VirtualDevices devices(job.supernode.devices);
   ReinforcementReport report;
   report.job = job.name;
@@ -177,13 +180,13 @@ Simulated simulated(const Job& job, const ProgramSessions& programs, const Reinf
   SimulatedWork work(job, programs, lengths, inputs.tokenizer);
   tasks::drive(driver, devices, work, tasks::kWindow);
   recorder.finish();
-  Simulated done{recorder.report(), recorder.text(), {}};
+  SimulatedRun done{recorder.report(), recorder.text(), {}};
   for (const auto& [program, lasts] : work.durations())
-    done.durations.emplace_back(work.words(program), lasts);
+    done.durations.emplace_back(work.describe_program(program), lasts);
   return done;
 }
 
-void print_tables(const Job& job, const Simulated& known, Lengths lengths) {
+void print_tables(const Job& job, const SimulatedRun& known, Lengths lengths) {
   std::printf("%s: %d devices, simulated; completions of %lld to %lld tokens, evenly drawn\n\n%s",
               job.name.c_str(), job.supernode.devices, static_cast<long long>(lengths.least),
               static_cast<long long>(lengths.most), known.text.c_str());
@@ -201,7 +204,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   inputs.tasks.held_back.clear();
   job.training.steps = job.training.steps == 0 ? kSteps : std::min(job.training.steps, kSteps);
   job.run.resume.clear();
-  Simulated known = simulated(job, programs, inputs, lengths, arguments.trace);
+  SimulatedRun known = simulate_run(job, programs, inputs, lengths, arguments.trace);
   if (!arguments.json) {
     print_tables(job, known, lengths);
     print_trace(arguments);
@@ -210,7 +213,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   known.report.range = range_of(arguments, job.supernode, [&](const SupernodeSpec& there) {
     Job other = job;
     other.supernode = there;
-    return simulated(other, programs, inputs, lengths, "").step();
+    return simulate_run(other, programs, inputs, lengths, "").step();
   });
   if (arguments.json)
     std::printf("%s", to_json(known.report).c_str());

@@ -1,4 +1,4 @@
-// hyperrun sim of a job that learns from rewards.
+// hyperrun sim of a job that learns from rewards: simulates its tasks.
 #pragma once
 
 #include "runtime/forecast/sim.h"
@@ -6,9 +6,9 @@
 
 namespace hyperrun {
 
-// Its first steps, by the driver of a run, on devices whose Programs last as long as the simulator says. What
-// completions say is made up; how long they are is drawn evenly between the two bounds of
-// arguments.lengths. Returns the exit status. Throws kUsage for what only the step of one program has.
+// Simulates the first steps with the driver of a run. Programs last as long as the simulator says. The tokens
+// of completions are made up; their numbers are drawn evenly between the bounds of arguments.lengths. Returns
+// the exit status. Throws kUsage for options that apply only to the step of one program.
 int simulate_reinforcement(const LoadedJob& loaded, const SimArguments& arguments);
 
 }  // namespace hyperrun

@@ -10,7 +10,7 @@
 namespace hyperrun {
 namespace {
 
-// Devices that are alike share a row.
+// The breakdown of the step. Equal devices share a row.
 std::vector<StepParts> parts_of(const SimResult& result) {
   std::vector<StepParts> list;
   for (const Breakdown& b : result.parts)
@@ -22,7 +22,7 @@ std::vector<StepParts> parts_of(const SimResult& result) {
   return list;
 }
 
-// What crosses each level, and the part of a device's bandwidth there that it takes over the whole step.
+// The bytes that cross each level, and the mean share of a device's bandwidth that they use over the step.
 std::vector<LevelUse> levels_of(const SimResult& result, const Machine& machine) {
   std::vector<LevelUse> list;
   for (std::size_t l = 0; l < machine.levels.size(); ++l) {
@@ -56,7 +56,7 @@ RunReport simulated_report(const Job& job, const Plan& plan, const JobForecast& 
   for (int d = 0; d < job.supernode.devices; ++d) {
     InvocationStats stats = forecast.train.stats(d);
     stats.high_water = forecast.high_water[plan.role_of(d)];
-    stats.live_peak = Bytes(0);  // of the step alone, where another program may be the fullest
+    stats.live_peak = Bytes(0);  // it covers the step alone, and another Program may be fuller
     DeviceReport device = planned[plan.role_of(d)];
     device.device = d;
     device.host = "simulated";

@@ -1,4 +1,4 @@
-// The report of a simulated step, of the same form as that of a run.
+// The report of a simulated step, in the form of a run's report.
 #pragma once
 
 #include "runtime/ir/job.h"
@@ -7,10 +7,10 @@
 
 namespace hyperrun {
 
-// A job that leaves its steps open has one.
+// The report of the job's steps, all alike. A job that leaves its number of steps open counts as one step.
 RunReport simulated_report(const Job& job, const Plan& plan, const JobForecast& forecast);
 
-// Where the step goes and what it moves over the levels of the machine. The range is left open.
+// The breakdown of the step, and the bytes over each level of the machine. The range is left unset.
 SimulatedUse simulated_use(const JobForecast& forecast, const Machine& machine);
 
 }  // namespace hyperrun

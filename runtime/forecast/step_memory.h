@@ -1,5 +1,5 @@
-// What fills HBM over a simulated step, of a device of each role: as a table and as a picture. A plan that
-// is above the budget is simulated like any other.
+// The contents of HBM over a simulated step, for one device of each role, as a table and as a picture. The
+// plan may exceed the budget.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ class StepMemory {
  public:
   StepMemory(const Job& job, const Plan& plan);
 
-  // For the terminal: by category at the peak, at its own highest, and when the step has ended.
+  // A table by category: bytes at the peak of all, highest bytes, and bytes at the end of the step.
   std::string table(std::size_t role) const;
   std::string svg() const;
 
  private:
-  struct Of {
-    std::string name;
-    int device = 0;                 // the first of the role
-    Bytes planned{};                // of the arena, by the fullest of all programs
-    std::vector<LivePoint> points;  // of the training step
+  struct RoleMemory {
+    std::string name;               // empty if there is one role
+    int device = 0;                 // the first device of the role
+    Bytes planned{};                // peak of the fullest Program
+    std::vector<LivePoint> points;  // live bytes over the training step
   };
 
   const Job& job_;
   std::string subtitle_;
   Nanos end_{};
-  std::vector<Of> roles_;
+  std::vector<RoleMemory> roles_;
 };
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// A simulated step for people.
+// Tables of a simulated step, as text for people.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace hyperrun {
 
-// How long the step is, and which share of what the machine can do it uses. `machine`: its name.
+// The time of the step, its tokens a second, and its share of the machine's FLOPs. `machine` is its name.
 std::string step_table(const SimulatedUse& use, const std::string& machine);
 
-// Shares of the step in which devices compute, wait for communication or transfers, for each other, and
-// update. Devices that are alike share a row.
+// The shares of the step in which devices compute, wait for communication, for transfers and for each other,
+// and update weights. Equal devices share a row.
 std::string breakdown_table(const SimulatedUse& use);
 
-// Bytes that cross each level of the machine.
+// The bytes that cross each level of the machine.
 std::string levels_table(const SimulatedUse& use);
 
 }  // namespace hyperrun

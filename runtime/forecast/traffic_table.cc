@@ -9,12 +9,12 @@
 namespace hyperrun {
 namespace {
 
-struct Sent {
+struct AxisTraffic {
   std::int64_t times = 0;
-  Bytes of_a_device{}, of_all{};
+  Bytes of_busiest{}, of_all{};
 };
 
-// Prefetches and stores move bytes between tiers, along no axis.
+// Whether the traffic is a prefetch or a store, which moves bytes between tiers and along no axis.
 bool is_transfer(const TrafficKind& kind) {
   return kind.collective == "prefetch" || kind.collective == "store";
 }
@@ -22,22 +22,22 @@ bool is_transfer(const TrafficKind& kind) {
 }  // namespace
 
 std::string traffic_table(const SimResult& step) {
-  std::map<std::pair<std::string, std::string>, Sent> sums;  // by axes and collective
+  std::map<std::pair<std::string, std::string>, AxisTraffic> sums;  // by axes and collective
   for (std::size_t d = 0; d < step.role_of.size(); ++d) {
     const SimRole& role = step.roles[step.role_of[d]];
     for (std::size_t k = 0; k < role.kinds.size(); ++k) {
       if (is_transfer(role.kinds[k])) continue;
-      Sent& sum = sums[{role.kinds[k].axes, role.kinds[k].collective}];
+      AxisTraffic& sum = sums[{role.kinds[k].axes, role.kinds[k].collective}];
       sum.times = std::max(sum.times, role.counts[k]);
-      sum.of_a_device = std::max(sum.of_a_device, step.traffic[d][k]);
+      sum.of_busiest = std::max(sum.of_busiest, step.traffic[d][k]);
       sum.of_all += step.traffic[d][k];
     }
   }
   Table table(
       {left("axis"), left("collective"), right("times"), right("a device, at most"), right("all devices")});
   for (const auto& [key, sum] : sums)
-    if (sum.of_all.value > 0)  // the peer that fetches a message has its bytes
-      table.row({key.first, key.second, with_separators(sum.times), to_string(sum.of_a_device),
+    if (sum.of_all.value > 0)  // sends have no bytes of their own: the receiver counts them
+      table.row({key.first, key.second, with_separators(sum.times), to_string(sum.of_busiest),
                  to_string(sum.of_all)});
   return table.empty() ? "" : table.str("  ");
 }

@@ -6,8 +6,9 @@
 
 namespace hyperrun {
 
-// What a simulated step moves, by mesh axis and collective: how often, how much the busiest device moves, and
-// how much all devices move. Bytes are sent or, of a message, fetched. Empty where nothing is moved.
+// The traffic of a simulated step by mesh axis and collective: how often, bytes of the busiest device, bytes
+// of all devices. A collective counts the bytes that a device sends, a message the bytes that it fetches.
+// Empty if nothing moves.
 std::string traffic_table(const SimResult& step);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// What a user can say of a run besides its job.
+// The options of `hyperrun JOB`.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@ namespace hyperrun {
 
 struct RunArguments {
   std::string job;
-  std::string hostfile;                  // for mpirun; empty: this host
-  std::vector<std::string> mpirun_args;  // further ones
-  std::string directory;                 // instead of run.directory
-  std::string resume;                    // instead of run.resume
-  bool quiet = false;                    // no progress
+  std::string hostfile;                  // mpirun's file of hosts; empty: this host
+  std::vector<std::string> mpirun_args;  // further arguments for mpirun
+  std::string directory;                 // replaces run.directory
+  std::string resume;                    // replaces run.resume
+  bool quiet = false;                    // prints no progress
   std::vector<std::string> command_line;
 };
 

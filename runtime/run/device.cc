@@ -1,5 +1,6 @@
 #include "runtime/run/device.h"
 
+#include <fmt/core.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::chrono::seconds kTrial{20};          // a host that has not answered by then does not
-constexpr std::chrono::microseconds kServing{100};  // how often a device that waits looks after other hosts
+constexpr std::chrono::seconds kTrialTimeout{20};  // a host that answers a test read at all does so by then
+constexpr std::chrono::microseconds kServeInterval{100};  // how often a waiting device serves other hosts
 
 }  // namespace
 
@@ -38,11 +39,11 @@ void Device::serve() {
   }
 }
 
-// What other hosts use of this rank's memory serves them also while it has nothing to do.
+// While it waits for a command, the device keeps MPI progressing: other hosts may access its memory.
 tasks::Command Device::next_command() {
   if (remotes().empty()) return link_.next();
   for (;;) {
-    if (std::optional<tasks::Command> command = link_.next_within(kServing)) return *std::move(command);
+    if (std::optional<tasks::Command> command = link_.next_within(kServeInterval)) return *std::move(command);
     world_->progress();
   }
 }
@@ -61,7 +62,7 @@ void Device::start() {
   start_plans(job.run.clock == kPaced || !options.remotes.empty() || threads_pay(job.run.streams, *hosts_));
 }
 
-// This device's part of the pool, and its file: as much as is planned, and no more.
+// Makes this device's part of the pool and its file on flash, exactly as large as planned.
 void Device::start_tiers() {
   const Session& first = sessions_.front();
   if (const std::vector<Bytes> parts = pool_parts(); std::ranges::max(parts).value > 0)
@@ -70,21 +71,21 @@ void Device::start_tiers() {
     flash_ = std::make_unique<FlashBacking>(first.run_directory, flash);
 }
 
-// Where some rank fetches from the HBM of another host's; a window is of all. It is tried out before anything
-// is computed.
+// Opens a window to the HBM of other hosts if any rank fetches from there; making a window is collective.
+// Reads once from each peer, so that a missing capability is found before anything is computed.
 void Device::reach_peers() {
   const std::set<std::pair<int, int>> fetches = fetches_between_hosts(sessions_, hosts_->topology());
   if (fetches.empty()) return;
   try {
     peers_ = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(*hosts_, *arena_), &cancel_);
     for (const auto& [to, from] : fetches)
-      if (to == hosts_->rank()) peers_->try_reading(from, kTrial);
+      if (to == hosts_->rank()) peers_->try_reading(from, kTrialTimeout);
   } catch (const Error& e) {
     if (e.code() != Code::kMpi) throw;
     throw Error(
         Code::kMpi,
         "programs fetch from each other's HBM, and MPI gives no access to that of other hosts: " + e.cause())
-        .at("rank " + std::to_string(hosts_->rank()))
+        .at(fmt::format("rank {}", hosts_->rank()))
         .legal("all devices on one host, or an Open MPI with windows between hosts")
         .fix("leave --hostfile out, or set OMPI_MCA_osc=^ucx, with which Open MPI 4.1 has such windows");
   }
@@ -106,23 +107,23 @@ std::vector<Bytes> Device::pool_parts() const {
 }
 
 void Device::start_plans(bool threads) {
-  const PlanDevice::Surroundings around{
+  const PlanDevice::SharedParts shared{
       {*arena_, pool_ ? pool_->part.get() : nullptr, flash_.get(), peers_.get()},
       *world_,
       status_,
-      whereabouts_,
+      progress_,
       threads};
   int first_key = 0;
   for (const Session& s : sessions_) {
     std::vector<std::int32_t> tokens;
-    if (!s.tokens.empty()) tokens = shared_tokens(s);  // by all ranks together
+    if (!s.tokens.empty()) tokens = shared_tokens(s);  // collective: all ranks call it
     const bool mine = device_of(s, hosts_->rank()) >= 0;
-    plans_.push_back(mine ? std::make_unique<PlanDevice>(s, std::move(tokens), first_key, around) : nullptr);
+    plans_.push_back(mine ? std::make_unique<PlanDevice>(s, std::move(tokens), first_key, shared) : nullptr);
     first_key += keys_of(s.plan);
   }
 }
 
-// Only rank 0 needs to see the file.
+// Rank 0 reads the file and broadcasts it; other hosts need not see it.
 std::vector<std::int32_t> Device::shared_tokens(const Session& session) const {
   std::vector<std::int32_t> tokens;
   if (hosts_->rank() == 0) tokens = read_tokens(session.tokens);

@@ -1,6 +1,6 @@
-// This process as an emulated NPU: memory and messages of one device, and the plans that run on it. The main
-// thread owns MPI (with a thread a stream, the comm stream's thread does during a Program) and executes what
-// the controller sends.
+// One emulated NPU in this process: its memory, its messages, and the plans that run on it. The main thread
+// executes the controller's commands and owns MPI. With one thread a stream, the thread of the comm stream
+// owns MPI while a Program runs.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@ namespace hyperrun {
 
 class Device {
  public:
-  Device(control::DeviceLink& link, control::DeviceStatus& status, DeviceWhereabouts& whereabouts,
+  Device(control::DeviceLink& link, control::DeviceStatus& status, DeviceProgress& progress,
          std::atomic<bool>& cancel)
-      : link_(link), status_(status), whereabouts_(whereabouts), cancel_(cancel) {}
+      : link_(link), status_(status), progress_(progress), cancel_(cancel) {}
 
-  // Until the controller lets it go. MPI has been started.
+  // Executes commands until the controller shuts the device down. MPI must have been started.
   void serve();
 
  private:
@@ -40,16 +40,16 @@ class Device {
 
   control::DeviceLink& link_;
   control::DeviceStatus& status_;
-  DeviceWhereabouts& whereabouts_;
+  DeviceProgress& progress_;
   std::atomic<bool>& cancel_;
   std::vector<Session> sessions_;
   std::unique_ptr<MpiHosts> hosts_;
   std::optional<Arena> arena_;
-  std::unique_ptr<MpiPool> pool_;        // none where no plan uses any,
-  std::unique_ptr<Backing> flash_;       // of either
-  std::unique_ptr<RemoteMemory> peers_;  // HBM of other hosts' ranks; none where no plan fetches from there
+  std::unique_ptr<MpiPool> pool_;        // null if no plan uses the pool
+  std::unique_ptr<Backing> flash_;       // null if no plan uses flash here
+  std::unique_ptr<RemoteMemory> peers_;  // HBM of ranks on other hosts; null if no plan fetches from there
   std::unique_ptr<World> world_;
-  std::vector<std::unique_ptr<PlanDevice>> plans_;  // by session; none where this rank has no part in it
+  std::vector<std::unique_ptr<PlanDevice>> plans_;  // by session; null if this rank is not one of its devices
 };
 
 }  // namespace hyperrun

@@ -1,4 +1,5 @@
-// One rank: a process that joins its controller and is a device until the run ends.
+// The process of one rank: joins its controller, and is a device until the run ends.
+#include <fmt/core.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -22,22 +23,23 @@
 namespace hyperrun {
 namespace {
 
-constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
+constexpr double kPrepareSeconds = 3600;  // limit until the controller is ready; it may train a tokenizer
 
 struct Address {
   std::string controller, secret;
 };
 
-// mpirun gives its ranks a terminal of its own making, wherever its own output goes; that is what counts.
+// Whether mpirun, our parent, writes to a terminal. Our own output says nothing: mpirun gives its ranks a
+// pseudo-terminal wherever its own output goes.
 bool launcher_writes_to_terminal() {
   std::array<char, 64> target{};
-  const std::string stdout_of_parent = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  const std::string stdout_of_parent = fmt::format("/proc/{}/fd/1", getppid());
   if (readlink(stdout_of_parent.c_str(), target.data(), target.size() - 1) <= 0) return false;
   const std::string_view path = target.data();
   return path.starts_with("/dev/pts/") || path.starts_with("/dev/tty");
 }
 
-// Under a foreign mpirun nobody has started a controller yet: rank 0 does.
+// The controller of a run under a foreign mpirun, started by rank 0 as a process of its own.
 class ForeignController {
  public:
   explicit ForeignController(const RunArguments& arguments) {
@@ -70,7 +72,8 @@ void broadcast(std::string& text) {
   MPI_Bcast(text.data(), size, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
-// When the run was aborted, what this device met is a consequence of that: the cause is the run's.
+// The code of the error that ended the run. If the controller aborted the run, this device's own error is
+// only a consequence.
 Code cause_of(control::DeviceLink& link, const Error& own) {
   if (!link.aborted()) return own.code();
   try {
@@ -81,13 +84,13 @@ Code cause_of(control::DeviceLink& link, const Error& own) {
   return own.code();
 }
 
-// MPI is not left in order, and mpirun may be gone: nobody else would remove what lies in shared memory.
+// Ends the process without MPI_Finalize. mpirun may be gone, so the process removes its shared memory itself.
 [[noreturn]] void leave(Code why) {
   process::remove_segments_of_own_job();
   _exit(static_cast<int>(exit_code(why)));
 }
 
-// All ranks, as rank 0 alone may know it.
+// Broadcasts the controller's address: rank 0 may be the only rank that knows it.
 void share(Address& address) {
   broadcast(address.controller);
   broadcast(address.secret);
@@ -98,18 +101,17 @@ void require_world(int rank, int size) {
   MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &mpi_size);
   if (mpi_rank != rank || mpi_size != size)
-    throw Error(Code::kMpi, "the launcher made this process rank " + std::to_string(rank) + " of " +
-                                std::to_string(size) + ", MPI says " + std::to_string(mpi_rank) + " of " +
-                                std::to_string(mpi_size))
+    throw Error(Code::kMpi, fmt::format("the launcher made this process rank {} of {}, MPI says {} of {}",
+                                        rank, size, mpi_rank, mpi_size))
         .fix("take the mpirun of the Open MPI that hyperrun was built with");
 }
 
-// Joins the controller and serves until the run ends. A rank that knows the controller joins before it starts
-// MPI, so that one that never gets there is known by name. Does not return when it failed: MPI cannot be left
-// in order then.
+// Joins the controller, and serves it until the run ends. A rank that knows the controller joins before it
+// starts MPI, so that the controller can name a rank that hangs there. After a failure the function does not
+// return: MPI_Finalize would wait for the other ranks.
 void serve_controller(Address address, int rank) {
   control::DeviceStatus status;
-  DeviceWhereabouts whereabouts;
+  DeviceProgress progress;
   std::atomic<bool> cancel{false}, started{false};
   control::DeviceLinkOptions options;
   options.rank = rank;
@@ -119,13 +121,13 @@ void serve_controller(Address address, int rank) {
   options.status = &status;
   options.place = [&] {
     if (!started) return std::string("starting MPI");
-    return whereabouts.text(status.last_instruction.load(std::memory_order_relaxed));
+    return progress.describe(status.last_instruction.load(std::memory_order_relaxed));
   };
   options.on_abort = [&cancel, &started, rank](const Error& why) {
     cancel = true;
-    // What the controller orders it has told itself; only what this device found has a place.
+    // The controller prints its own errors. An error with a place was found by this device.
     if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
-    if (!started) leave(why.code());  // the main thread stands in MPI, which does not look up
+    if (!started) leave(why.code());  // the main thread is inside MPI_Init and cannot be interrupted
   };
   std::optional<control::DeviceLink> link;
   const auto join = [&] {
@@ -141,7 +143,7 @@ void serve_controller(Address address, int rank) {
     share(address);
     if (!link) join();
     {
-      Device device(*link, status, whereabouts, cancel);
+      Device device(*link, status, progress, cancel);
       device.serve();
     }
     MPI_Finalize();

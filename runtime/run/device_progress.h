@@ -1,6 +1,8 @@
-// Where a device is, in the words of its programs, for the report on a lost or hung one: "train of step 13,
-// after layers.1.ffn.gate.product". Written by the thread that executes, read by the link's.
+// The position of a device in its Programs, for the report on a lost or hung device: "train of step 13, after
+// layers.1.ffn.gate.product". The executing thread writes it, the link's thread reads it.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <mutex>
@@ -10,27 +12,27 @@
 
 namespace hyperrun {
 
-class DeviceWhereabouts {
+class DeviceProgress {
  public:
-  // Until the guard goes, the device is in `program`, which must live as long.
-  class Stay {
+  // Marks the device as executing `program` while the guard exists. `program` must outlive the guard.
+  class ProgramGuard {
    public:
-    Stay(DeviceWhereabouts& of, const Program& program, std::int64_t step) : of_(of) {
-      of_.set(&program, step);
+    ProgramGuard(DeviceProgress& progress, const Program& program, std::int64_t step) : progress_(progress) {
+      progress_.set(&program, step);
     }
-    ~Stay() { of_.set(nullptr, 0); }
-    Stay(const Stay&) = delete;
-    Stay& operator=(const Stay&) = delete;
+    ~ProgramGuard() { progress_.set(nullptr, 0); }
+    ProgramGuard(const ProgramGuard&) = delete;
+    ProgramGuard& operator=(const ProgramGuard&) = delete;
 
    private:
-    DeviceWhereabouts& of_;
+    DeviceProgress& progress_;
   };
 
-  // `last_instruction`: that it has finished, -1: none. Empty outside of a program.
-  std::string text(std::int64_t last_instruction) const {
+  // `last_instruction` is the last finished one, -1 if there is none. Empty outside of a Program.
+  std::string describe(std::int64_t last_instruction) const {
     const std::lock_guard lock(mutex_);
     if (program_ == nullptr) return {};
-    const std::string where = program_->name + " of step " + std::to_string(step_ + 1);
+    const std::string where = fmt::format("{} of step {}", program_->name, step_ + 1);
     const auto& instrs = program_->instrs;
     const auto known = [&](std::int64_t i) { return i >= 0 && i < std::ssize(instrs); };
     const auto origin = [&](std::int64_t i) {

@@ -13,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-// Adds to the entry of the same kind, or a new entry.
+// Adds `use` to the entry of the same kind, or as a new entry.
 template <class Use>
 void add(std::vector<Use>& list, const Use& use, auto kind) {
   const auto known = std::ranges::find_if(list, [&](const Use& u) { return kind(u) == kind(use); });
@@ -25,7 +25,7 @@ void add(std::vector<Use>& list, const Use& use, auto kind) {
 
 }  // namespace
 
-std::string mesh_text(const Mesh& mesh) {
+std::string describe_mesh(const Mesh& mesh) {
   std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
   return joined(axes, " x ");
@@ -33,7 +33,7 @@ std::string mesh_text(const Mesh& mesh) {
 
 std::int64_t parameters(const Plan& plan) {
   std::int64_t total = 0;
-  std::set<std::string_view> counted;  // a tied weight lies in two stages
+  std::set<std::string_view> counted;  // a tied weight is in the state of two stages
   for (const Role& role : plan.roles)
     for (const StateTensor& t : role.state) {
       if (t.cls != TensorClass::kWeight || !counted.insert(t.name).second) continue;
@@ -46,7 +46,7 @@ std::int64_t parameters(const Plan& plan) {
 
 namespace {
 
-// The list is kept in the order of the categories' enum.
+// The entry of a category, inserted if missing. The list stays in the order of the enum.
 CategoryUse& category(std::vector<CategoryUse>& list, Category c) {
   auto place = list.begin();
   for (int earlier = 0; earlier < static_cast<int>(c); ++earlier)
@@ -55,7 +55,7 @@ CategoryUse& category(std::vector<CategoryUse>& list, Category c) {
   return *list.insert(place, CategoryUse{std::string(name(c)), {}, {}});
 }
 
-// A tier keeps the categories of its fullest moment in all invocations.
+// Keeps the categories of the tier's fullest moment over all invocations.
 void add_live(const InvocationStats& s, TierUse& tier) {
   Bytes so_far{};
   for (const CategoryUse& use : tier.categories) so_far += use.executed;

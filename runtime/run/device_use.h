@@ -1,4 +1,5 @@
-// What a device uses, as reports have it: planned from its Programs, executed from what it measured.
+// The memory, time and traffic of a device in the form of reports. Planned figures come from its Programs,
+// executed figures from its statistics.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,21 @@
 
 namespace hyperrun {
 
-// The plan of all Programs of a role: the peak of each tier, and HBM by category at its fullest moment.
+// The planned use of all Programs of a role: the peak of each tier, and HBM by category at its fullest
+// moment.
 DeviceReport planned_use(const Job& job, const Role& role);
 
-// Plans for these Programs of the role alone, in place of what `device` has planned.
+// Replaces the planned use of `device` by that of these Programs of the role.
 void set_planned(DeviceReport& device, std::span<const Program* const> programs);
 
-// Adds `steps` steps that are alike: times, traffic and memory.
+// Adds the times, traffic and memory of `steps` equal steps.
 void add_steps(const InvocationStats& stats, DeviceReport& device, std::int64_t steps);
 
-// Adds the memory of an invocation alone.
+// Adds the memory of an invocation, but not its time and traffic.
 void add_memory(const InvocationStats& stats, DeviceReport& device);
 
-std::string mesh_text(const Mesh& mesh);  // "dp 2 x tp 2"
+std::string describe_mesh(const Mesh& mesh);  // "dp 2 x tp 2"
 
-std::int64_t parameters(const Plan& plan);  // weights, all devices together
+std::int64_t parameters(const Plan& plan);  // number of weights of the whole model
 
 }  // namespace hyperrun

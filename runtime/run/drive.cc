@@ -27,7 +27,7 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   process::require_program(spec.mpirun);
   spec.secret = control::make_secret();
   control::ControllerOptions options = controller_options(job, spec.secret);
-  options.loopback = hosts.one();
+  options.loopback = hosts.only_this_host();
   control::Controller controller(options);
   spec.devices = options.devices;
   spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};

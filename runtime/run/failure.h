@@ -1,4 +1,4 @@
-// How a run ends that cannot go on.
+// The end of a failed run: its files and its error message.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace hyperrun {
 
-// Writes what there is of the run, by `finish`, and says why it ended. What `finish` throws, too, is told
-// before that, where it is something else.
-void tell_failure(const Error& cause, const std::function<void()>& finish);
+// Calls `finish`, which writes the run's results so far, and then prints the cause. If `finish` throws an
+// error of another kind, that is printed first.
+void report_failure(const Error& cause, const std::function<void()>& finish);
 
-// The error of a lost or hung device with a remedy for the work that is lost, too: the checkpoint that a
-// training goes on from or, where it has none, the field that leaves one the next time. Other errors come
-// back as they are.
-Error with_way_on(const Error& cause, const Job& job, const std::filesystem::path& run_directory);
+// Adds a remedy for the lost work to the error of a lost or hung device: the checkpoint from which the
+// training can go on or, if there is none, the field that makes the next run save one. Other errors are
+// returned unchanged.
+Error with_resume_remedy(const Error& cause, const Job& job, const std::filesystem::path& run_directory);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
-// hyperrun generate: a trained model goes on from prompts.
+// hyperrun generate: continues prompts with a trained model.
 #include "runtime/run/generate.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -38,9 +40,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kUsualTokens = 64;  // of each prompt; fewer where no more fit
+constexpr std::int64_t kDefaultTokens = 64;  // limit for each prompt; fewer if no more fit
 
-// A checkpoint alone: its model, tensor parallel on so many devices, which have as much HBM as it takes.
+// A job for a checkpoint without one: its model, tensor parallel on `devices` devices with enough HBM.
 LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   const HfConfig config = read_config(directory);
   LoadedJob loaded;
@@ -48,23 +50,24 @@ LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   job.name = "generate";
   job.model = config.model;
   job.supernode.devices = std::max(devices, 1);
-  job.supernode.hbm = kGiB * (1 << 20);  // until it is known how much that is
+  job.supernode.hbm = kGiB * (1 << 20);  // replaced by the peak once the plan is compiled
   job.training.precision = config.dtype == DType::kBF16 ? kBfloat16 : kFloat32;
   job.parallel.mesh = {{"tp", job.supernode.devices}};
   if (job.supernode.devices > 1) job.parallel.presets = {"tp"};
   job.inference.context = std::min(job.model.sequence, 2048);
-  job.data.corpus = directory / "config.json";  // any job has one, and what follows; nothing reads them
+  job.data.corpus =
+      directory / "config.json";  // required fields of a job, here and below, that nothing reads
   job.training.steps = 1, job.training.batch = job.supernode.devices, job.training.lr = 1;
   return loaded;
 }
 
 struct Source {
   LoadedJob loaded;
-  bool alone = false;  // a checkpoint, of which the job was made
+  bool alone = false;  // the source is a checkpoint, and the job was made for it
 };
 
 void refuse_option(const char* option, const char* legal) {
-  throw Error(Code::kUsage, std::string(option) + " does not go with this source")
+  throw Error(Code::kUsage, fmt::format("{} does not go with this source", option))
       .at("hyperrun generate")
       .legal(legal)
       .fix("leave it out");
@@ -78,7 +81,7 @@ Source find_job(const GenerateArguments& a) {
         .legal("a run directory, a checkpoint with its config.json, or a job");
   const bool is_run = fs::exists(source / kJobFile), is_model = fs::exists(source / "config.json");
   if (fs::is_directory(source) && !is_run && !is_model)
-    throw Error(Code::kMissingFile, a.source + " has neither " + std::string(kJobFile) + " nor config.json")
+    throw Error(Code::kMissingFile, fmt::format("{} has neither {} nor config.json", a.source, kJobFile))
         .at("hyperrun generate")
         .legal("a run directory, a checkpoint with its config.json, or a job");
   if (is_model && !is_run) {
@@ -103,7 +106,7 @@ Source find_job(const GenerateArguments& a) {
   return {std::move(loaded), false};
 }
 
-void take(const GenerateArguments& a, Job& job) {
+void apply_arguments(const GenerateArguments& a, Job& job) {
   GenerateSpec& g = job.run.generate;
   if (a.tokens > 0) g.tokens = a.tokens;
   g.temperature = a.temperature.value_or(g.temperature);
@@ -141,18 +144,18 @@ std::vector<std::string> prompts_of(const GenerateArguments& a, const Job& job) 
   return prompts;
 }
 
-// By how many tokens a prompt of `length` grows: as many as are asked for, or as fit.
-std::int64_t growth(const Job& job, std::int64_t length) {
+// The number of tokens to add to a prompt of `length` tokens: the job's, or as many as fit up to the default.
+std::int64_t tokens_to_add(const Job& job, std::int64_t length) {
   if (job.run.generate.tokens > 0) return job.run.generate.tokens;
-  return std::clamp(generation_shape(job).context - length, std::int64_t{1}, kUsualTokens);
+  return std::clamp(generation_shape(job).context - length, std::int64_t{1}, kDefaultTokens);
 }
 
-// Tells what has grown, in the order of the prompts.
-class Answers {
+// Prints each completion once it is complete, in the order of the prompts.
+class CompletionPrinter {
  public:
-  // What one of `ends` ends is told without it.
-  Answers(const Tokenizer& tokenizer, std::vector<std::int32_t> ends, std::vector<std::string> prompts,
-          bool json)
+  // A last token that is one of `ends` is not printed.
+  CompletionPrinter(const Tokenizer& tokenizer, std::vector<std::int32_t> ends,
+                    std::vector<std::string> prompts, bool json)
       : tokenizer_(tokenizer),
         ends_(std::move(ends)),
         prompts_(std::move(prompts)),
@@ -187,17 +190,17 @@ class Answers {
   std::vector<std::string> prompts_;
   bool json_;
   std::vector<std::vector<std::int32_t>> tokens_;  // by prompt
-  std::set<std::size_t> ended_;
-  std::size_t next_ = 0;  // to be printed
-  std::int64_t count_ = 0;
+  std::set<std::size_t> ended_;                    // complete prompts
+  std::size_t next_ = 0;                           // the next prompt to print
+  std::int64_t count_ = 0;                         // tokens of all prompts
 };
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of one program: how long its passes took, from where it is decided what a pass brings to where it is known
-// what it has drawn, and on the devices alone.
+// The times of one Program's passes: in the driver, from choosing a pass's requests to taking its tokens, and
+// on the devices alone.
 class PassTimes {
  public:
   void add(double seconds, std::span<const tasks::InvocationDone> results) {
@@ -210,34 +213,35 @@ class PassTimes {
     devices_.push_back(device);
   }
 
-  // The first pass is left out where there are more: it is the first to touch what it uses.
-  void tell(const char* name) {
+  // Prints medians, without the first pass if there are more: it touches its memory for the first time.
+  void print(const char* name) {
     if (whole_.empty()) return;
     std::fprintf(stderr, "%s: %zu pass%s, the median of %.3f ms, of it %.3f ms on the devices\n", name,
-                 whole_.size(), whole_.size() == 1 ? "" : "es", 1e3 * usual(whole_), 1e3 * usual(devices_));
+                 whole_.size(), whole_.size() == 1 ? "" : "es", 1e3 * typical(whole_),
+                 1e3 * typical(devices_));
   }
 
  private:
-  static double usual(const std::vector<double>& passes) {
+  static double typical(const std::vector<double>& passes) {
     return median({passes.begin() + (passes.size() > 1 ? 1 : 0), passes.end()});
   }
 
-  std::vector<double> whole_, devices_;
+  std::vector<double> whole_, devices_;  // seconds, by pass
 };
 
-// Loads the weights, and lets prompts grow pass after pass.
+// Loads the weights, then runs passes until all prompts are complete.
 class GenerationDriver : public SessionDriver {
  public:
-  GenerationDriver(const Session& session, Generation& generation, Answers& answers)
-      : SessionDriver(session, nullptr), generation_(generation), answers_(answers) {}
+  GenerationDriver(const Session& session, Generation& generation, CompletionPrinter& printer)
+      : SessionDriver(session, nullptr), generation_(generation), printer_(printer) {}
 
-  // Prints times, without those of starting and loading.
-  void tell() {
+  // Prints the times of generation, without starting and loading.
+  void print_times() {
     std::fprintf(stderr, "%lld tokens in %.2f s, %.1f a second; the first after %.3f s\n",
-                 static_cast<long long>(answers_.count()), last_,
-                 static_cast<double>(answers_.count()) / std::max(last_, 1e-9), first_);
-    prefill_.tell("prefill");
-    decode_.tell("decode");
+                 static_cast<long long>(printer_.count()), last_,
+                 static_cast<double>(printer_.count()) / std::max(last_, 1e-9), first_);
+    prefill_.print("prefill");
+    decode_.print("decode");
   }
 
  protected:
@@ -259,19 +263,19 @@ class GenerationDriver : public SessionDriver {
       return;
     }
     (generation_.is_prefill(invocation) ? prefill_ : decode_).add(now() - pass_begun_, results);
-    for (const SampledToken& grown : generation_.done(results)) answers_.add(grown);
+    for (const SampledToken& grown : generation_.done(results)) printer_.add(grown);
     last_ = now() - begun_;
-    if (first_ == 0 && answers_.count() > 0) first_ = last_;
+    if (first_ == 0 && printer_.count() > 0) first_ = last_;
   }
 
  private:
   enum class Stage { kBegin, kLoad, kGenerate };
 
   Generation& generation_;
-  Answers& answers_;
+  CompletionPrinter& printer_;
   Stage stage_ = Stage::kBegin;
   double begun_ = 0, pass_begun_ = 0;
-  double first_ = 0, last_ = 0;  // when tokens came, since begun_
+  double first_ = 0, last_ = 0;  // times of the first and the last token since begun_, s
   PassTimes prefill_, decode_;
 };
 
@@ -288,8 +292,9 @@ Session session_of(const Source& source) try {
   throw source.alone ? e : at_job_line(e, source.loaded.source);
 }
 
-// Devices that share nothing are not faster than one, and take as much memory each.
-void tell_where_nothing_is_shared(const Session& session) {
+// Warns if the plan splits nothing: then several devices are no faster than one, and each holds the whole
+// model.
+void warn_if_nothing_is_split(const Session& session) {
   const int devices = session.job.supernode.devices;
   const auto shares = [](const Program& p) {
     return std::ranges::any_of(p.instrs, [](const Instr& i) { return communicates(i.stream); });
@@ -308,9 +313,9 @@ void tell_where_nothing_is_shared(const Session& session) {
 
 int generate_text(const GenerateArguments& arguments) {
   Source source = find_job(arguments);
-  take(arguments, source.loaded.job);
+  apply_arguments(arguments, source.loaded.job);
   const Session session = session_of(source);
-  if (source.alone) tell_where_nothing_is_shared(session);
+  if (source.alone) warn_if_nothing_is_split(session);
   const Tokenizer tokenizer = tokenizer_of(session.job);
   check_vocab(session.job, tokenizer);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
@@ -319,15 +324,15 @@ int generate_text(const GenerateArguments& arguments) {
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
-    const std::int64_t grow = growth(session.job, std::ssize(tokens));
+    const std::int64_t grow = tokens_to_add(session.job, std::ssize(tokens));
     generation.add({static_cast<std::int32_t>(i), std::move(tokens), grow});
   }
   std::signal(SIGPIPE, [](int) {});
-  Answers answers(tokenizer, ends, prompts, arguments.json);
-  GenerationDriver driver(session, generation, answers);
+  CompletionPrinter printer(tokenizer, ends, prompts, arguments.json);
+  GenerationDriver driver(session, generation, printer);
   const control::Outcome outcome = drive(session.job, session.job.name, driver);
   if (outcome.ok())
-    driver.tell();
+    driver.print_times();
   else if (outcome.signal != 0)
     std::fprintf(stderr, "%s\n", outcome.reason().c_str());
   return outcome.exit_status();

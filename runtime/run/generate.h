@@ -1,4 +1,4 @@
-// hyperrun generate: prompts go on, by a trained model or on the paced clock.
+// hyperrun generate: continues prompts with a trained model, or measures generation on the paced clock.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,24 @@ namespace hyperrun {
 
 struct GenerateArguments {
   std::string source;      // a job, a run directory, or a checkpoint with its config.json
-  std::string checkpoint;  // instead of the job's, or the run's last
+  std::string checkpoint;  // replaces the job's checkpoint, or the run's last one
   std::vector<std::string> prompts;
-  std::string prompt_file;                   // more of them, one a line
-  int devices = 0;                           // of a checkpoint alone: tensor parallel; 0: one
-  std::int32_t tokens = 0;                   // at most, of each; 0: the job's, or up to 64 that fit
-  std::optional<double> temperature, top_p;  // none: the job's
+  std::string prompt_file;                   // a file of further prompts, one a line
+  int devices = 0;                           // for a checkpoint without a job, tensor parallel; 0: one
+  std::int32_t tokens = 0;                   // limit for each prompt; 0: the job's, or up to 64 that fit
+  std::optional<double> temperature, top_p;  // nullopt: the job's
   std::optional<std::int32_t> top_k;
   std::optional<std::uint64_t> seed;
   int slots = 0, context = 0;  // 0: the job's
-  bool json = false;           // a line of JSON for each prompt
-  bool paced = false;          // on the clock of the job's machine, without a checkpoint
+  bool json = false;           // prints a line of JSON for each prompt
+  bool paced = false;          // measures on the paced clock of the job's machine, without a checkpoint
 };
-// Starts mpirun, loads a checkpoint and lets every prompt grow.
+
+// Starts mpirun, loads a checkpoint and continues every prompt. Returns the exit status.
 int generate_text(const GenerateArguments& arguments);
-// The same of a job without a checkpoint, on its paced clock: what passes take beside the simulator.
+
+// Executes generation passes of a job on its paced clock, without a checkpoint, and compares their times with
+// the simulator's. Returns the exit status.
 int pace_generation(const GenerateArguments& arguments);
 
 }  // namespace hyperrun

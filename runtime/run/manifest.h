@@ -1,4 +1,4 @@
-// What ran, where, and how it ended, as a run's manifest has it.
+// The manifest of a run: the command, the hosts, the libraries, and how the run ended.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace hyperrun {
 
-// `outcome`: null while it runs.
+// `outcome` is null while the run goes on.
 Manifest manifest_of(const Job& job, const RunArguments& arguments, const std::vector<std::string>& hosts,
                      Nanos started, const control::Outcome* outcome);
 

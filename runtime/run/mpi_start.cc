@@ -18,7 +18,7 @@
 namespace hyperrun {
 namespace {
 
-// touched: by each rank of its HBM by then; the rest nobody ever does.
+// `touched` is the HBM that each rank will have touched by then. The rest of its HBM takes no memory.
 void require_room_for_pool(const Job& job, Bytes pool, Bytes touched, int ranks) {
   if (pool.value == 0 || ranks != job.supernode.devices || ranks == 1) return;
   require_pool_room(pool, ranks, touched * ranks);

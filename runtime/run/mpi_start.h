@@ -1,4 +1,4 @@
-// What every rank does alike, whatever it is started for.
+// The start of a rank, the same for runs and calibration: its environment, MPI, and room on its host.
 #pragma once
 
 #include <filesystem>
@@ -11,32 +11,33 @@
 
 namespace hyperrun {
 
-// A number of the environment that mpirun or srun gives its ranks; 0: it has none.
+// A number from the environment that mpirun or srun gives its ranks. 0 if neither variable is set.
 int from_environment(const char* open_mpi, const char* slurm);
 int rank_from_environment();
 int world_size_from_environment();
 
-// MPI for threads that take turns. Throws kMpi where it cannot do that.
+// Starts MPI with MPI_THREAD_SERIALIZED: several threads may call it, one at a time. Throws kMpi if this MPI
+// does not support that.
 void start_mpi();
 
-// Whether this host has room for what `ranks` devices take, before they are started: windows for their HBM,
-// and for the pool where all devices of the job are here, and files on flash in a folder. They look again, on
-// all hosts. Throws kDoesNotFit.
+// Checks that this host has room for `ranks` devices, before they are started: shared memory for their HBM
+// and for the pool, and files on flash in `folder`. The pool is checked only if all devices of the job are on
+// this host. Each device checks again when it starts. Throws kDoesNotFit.
 void require_room_for_hbm(const Job& job, int ranks);
 void require_room_for_pool(const Job& job, const Plan& plan, int ranks);
-// kUnwritable, too. Where not all devices are here, at least those are that need least.
+// Also throws kUnwritable. If only some devices are on this host, assumes those that need the least.
 void require_room_for_flash(const Job& job, const Plan& plan, int ranks, const std::filesystem::path& folder);
-// The same of a job of several programs.
+// The same checks for a job of several programs.
 void require_room_for_pool(const Job& job, std::span<const Session> sessions, int ranks);
 void require_room_for_flash(const Job& job, std::span<const Session> sessions, int ranks,
                             const std::filesystem::path& folder);
-// All of it, for devices that are all here and leave no run directory: files lie in the folder for temporary
-// files, which is returned.
+// All of these checks, for a run without a run directory whose devices are all on this host. Files on flash
+// go to the folder for temporary files, which is returned.
 std::filesystem::path require_room(const Job& job, const Plan& plan);
 
-// Whether an executor has a thread a stream. AUTO: such threads pay where messages need somebody to move them
-// on while the cube computes, and there are cores for it. On one host peers read each other's memory, and a
-// second thread only passes the work from cache to cache.
+// Whether the executor should have one thread a stream. kAuto: only with several hosts and at least two cores
+// a rank. Then a thread can progress messages while the cube computes. On a single host peers read each
+// other's memory, and a second thread would only move the work to another core's cache.
 bool threads_pay(StreamThreads wanted, const MpiHosts& hosts);
 
 }  // namespace hyperrun

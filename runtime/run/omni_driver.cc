@@ -20,7 +20,7 @@ namespace {
 using tasks::InvocationDone;
 using tasks::TaskId;
 
-// In the order of programs, whoever is done when.
+// Sums in the order of programs, so that rounding does not depend on the order of arrival.
 double sum_of(const std::vector<double>& squares) {
   return std::accumulate(squares.begin(), squares.end(), 0.0);
 }
@@ -33,8 +33,9 @@ tasks::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
 
 }  // namespace
 
-// What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it
-// as a job of one device.
+// Devices need only those fields of the job that are the same for all: budgets, the clock, the seed. So every
+// session has the text model's job without parallelism, as a job of one device, which passes the reader's
+// checks.
 std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
   Job text = job_of(job, *find_program(job, kTrains));
   text.parallel = {};
@@ -73,7 +74,7 @@ void OmniDriver::start() {
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number(s, "init"), 0);
 }
 
-// Of all devices of a program, beside no step.
+// Submits a Program outside of any step, on all devices of a program.
 void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::int64_t step) {
   tasks::Invocation invocation{.program = program};
   invocation.step = step;
@@ -102,10 +103,10 @@ OmniPasses OmniDriver::passes_of_step(std::int64_t step) const {
   return passes_of(inputs_.train->loads(step), items_of_pass_);
 }
 
-void OmniDriver::go_on() {
-  if (!alone_.empty() || scores()) return;
+void OmniDriver::submit_next() {
+  if (!alone_.empty() || is_evaluating()) return;
   if (tasks_.idle() && learned_ == begun_ && (learned_ == 0 ? evaluates_after(0) : halts_after(learned_)))
-    return halt();
+    return evaluate_or_save();
   while (begun_ < job_.training.steps && begun_ - learned_ < 2 &&
          (begun_ == learned_ || !halts_after(begun_)))
     begin_step();
@@ -120,7 +121,7 @@ void OmniDriver::begin_step() {
   tasks_.begin(step, passes_of_step(step), next);
 }
 
-void OmniDriver::trained(std::int64_t step) {
+void OmniDriver::finish_step(std::int64_t step) {
   const Step done = std::move(steps_.extract(step).mapped());
   learned_ = step + 1;
   OmniMetrics m;
@@ -135,17 +136,17 @@ void OmniDriver::trained(std::int64_t step) {
   require_finite(m.loss, m.grad_norm, learned_);
 }
 
-// Between two steps: evaluations, then checkpoints.
-void OmniDriver::halt() {
+// Runs between two steps: an evaluation first, then a checkpoint.
+void OmniDriver::evaluate_or_save() {
   recorder_.pause();
   if (evaluates_after(learned_)) {
     begin_questions(0);
-    return ask();
+    return submit_questions();
   }
   if (!saves_after(learned_)) return;
   saved_ = learned_;
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s)
-    submit_alone(s, number_of_all(s, kSaveProgram), learned_);
+    submit_alone(s, number_of_index(s, kSaveProgram), learned_);
 }
 
 // --- evaluations ----------------------------------------------------------------------------------
@@ -157,14 +158,14 @@ void OmniDriver::begin_questions(std::size_t encoder) {
   e.questions = inputs_.held_back->questions(encoder, e.texts, static_cast<std::size_t>(job_.media.evaluate));
 }
 
-void OmniDriver::ask() {
+void OmniDriver::submit_questions() {
   Evaluation& e = *evaluation_;
   while (e.asked == e.questions.size()) {
-    evaluated();
+    record_evaluation();
     if (e.encoder + 1 == items_of_pass_.size()) {
       evaluated_ = learned_;
       evaluation_.reset();
-      return go_on();
+      return submit_next();
     }
     begin_questions(e.encoder + 1);
   }
@@ -180,8 +181,8 @@ void OmniDriver::ask() {
   tasks_.score(learned_, passes_of(items, items_of_pass_));
 }
 
-// What all tokens of a text are taken to be, together.
-void OmniDriver::scored(const OmniTask& task, std::span<const InvocationDone> results) {
+// The log likelihood of a text is the sum of the log probabilities of its tokens.
+void OmniDriver::take_scores(const OmniTask& task, std::span<const InvocationDone> results) {
   Evaluation& e = *evaluation_;
   const OmniQuestion& q = e.questions[e.first + static_cast<std::size_t>(task.micro_batch)];
   const std::size_t session = session_of(task);
@@ -199,7 +200,7 @@ void OmniDriver::scored(const OmniTask& task, std::span<const InvocationDone> re
   }
 }
 
-void OmniDriver::evaluated() {
+void OmniDriver::record_evaluation() {
   const Evaluation& e = *evaluation_;
   if (e.likelihood.empty()) return;
   OmniEvaluation m;
@@ -219,14 +220,14 @@ void OmniDriver::evaluated() {
 
 // --- tasks ----------------------------------------------------------------------------------------
 
-// The program whose devices do it.
-std::size_t OmniDriver::doer(const OmniTask& task) const {
+// The index of the program whose devices run the task.
+std::size_t OmniDriver::program_of(const OmniTask& task) const {
   return task.stage >= 0 ? plan_.encoders.size() + static_cast<std::size_t>(task.stage)
                          : static_cast<std::size_t>(task.encoder);
 }
 
 std::size_t OmniDriver::session_of(const OmniTask& task) const {
-  return fetches(task.kind) ? sessions_.size() - 1 : doer(task);
+  return fetches(task.kind) ? sessions_.size() - 1 : program_of(task);
 }
 
 tasks::Invocation OmniDriver::invocation_of(TaskId id, const tasks::TaskSpec&, tasks::GroupId group) {
@@ -235,23 +236,23 @@ tasks::Invocation OmniDriver::invocation_of(TaskId id, const tasks::TaskSpec&, t
     invocation = own->second;
   } else {
     tasks_.issued(id, group);
-    invocation = this->invocation(tasks_[id]);
-    if (job_.run.clock == kPaced && !scores()) invocation.scalars[kDilation] = job_.run.dilation;
+    invocation = make_invocation(tasks_[id]);
+    if (job_.run.clock == kPaced && !is_evaluating()) invocation.scalars[kDilation] = job_.run.dilation;
   }
   return invocation;
 }
 
 double OmniDriver::squares_of_others(const OmniTask& update) const {
   std::vector<double> squares = steps_.at(update.step).squares;
-  squares[doer(update)] = 0;
+  squares[program_of(update)] = 0;
   return sum_of(squares);
 }
 
-tasks::Invocation OmniDriver::invocation(const OmniTask& task) const {
+tasks::Invocation OmniDriver::make_invocation(const OmniTask& task) const {
   const auto m = static_cast<std::size_t>(task.micro_batch), e = static_cast<std::size_t>(task.encoder),
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
   tasks::Invocation invocation;
-  const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
+  const auto run = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
   static const OmniMicroBatch kNone;
   const OmniMicroBatch& batch = ends_step(task.kind) ? kNone : steps_.at(task.step).batches[m];
   invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
@@ -262,7 +263,7 @@ tasks::Invocation OmniDriver::invocation(const OmniTask& task) const {
     const std::size_t first = static_cast<std::size_t>(task.pass * encoder.items);
     const std::size_t count = std::min(static_cast<std::size_t>(encoder.items), items.size() - first);
     if (!fetches(task.kind)) {
-      const OmniSplit& split = scores() ? *inputs_.held_back : *inputs_.train;
+      const OmniSplit& split = is_evaluating() ? *inputs_.held_back : *inputs_.train;
       InputVectors vectors = split.vectors(e, std::span(items).subspan(first, count));
       vectors.first = encoder.first_item[r];
       invocation.data = to_bytes(vectors);
@@ -272,44 +273,45 @@ tasks::Invocation OmniDriver::invocation(const OmniTask& task) const {
   if (reads_text && !fetches(task.kind) && !ends_step(task.kind)) invocation.data = to_bytes(batch.samples);
   switch (task.kind) {
     case OmniKind::kEncode:
-    case OmniKind::kForward: of("forward"); break;
+    case OmniKind::kForward: run("forward"); break;
     case OmniKind::kBackward:
-    case OmniKind::kEncodeBackward: of("backward"); break;
-    case OmniKind::kScore: of("score"); break;
-    case OmniKind::kNorm: of("norm"); break;
+    case OmniKind::kEncodeBackward: run("backward"); break;
+    case OmniKind::kScore: run("score"); break;
+    case OmniKind::kNorm: run("norm"); break;
     case OmniKind::kUpdate:
-      of("update");
+      run("update");
       if (clips(plan_)) invocation.scalars[kOtherSquares] = squares_of_others(task);
       invocation.scalars[kLearningRate] = learning_rate(job_.training, task.step);
       break;
-    case OmniKind::kFeatures: of(features_program(e, r)); break;
-    case OmniKind::kFeatureGradients: of(feature_gradients_program(e, r)); break;
-    case OmniKind::kStream: of(stream_program(s - 1)); break;
-    case OmniKind::kStreamGradient: of(stream_gradient_program(s)); break;
+    case OmniKind::kFeatures: run(features_program(e, r)); break;
+    case OmniKind::kFeatureGradients: run(feature_gradients_program(e, r)); break;
+    case OmniKind::kStream: run(stream_program(s - 1)); break;
+    case OmniKind::kStreamGradient: run(stream_gradient_program(s)); break;
   }
   return invocation;
 }
 
 void OmniDriver::on_task_done(TaskId id, const tasks::TaskSpec&, std::span<const InvocationDone> results) {
-  if (alone_.erase(id) > 0) return go_on();
+  if (alone_.erase(id) > 0) return submit_next();
   const OmniTask task = tasks_.done(id);
-  recorder_.ran(sessions_[doer(task)].name + " " + std::string(name(task.kind)), hyperrun::describe(task),
-                scheduler().groups().ranks(tasks_.group_of(task)), results, !scores());
-  if (task.kind == OmniKind::kScore) scored(task, results);
+  recorder_.ran(sessions_[program_of(task)].name + " " + std::string(name(task.kind)),
+                hyperrun::describe(task), scheduler().groups().ranks(tasks_.group_of(task)), results,
+                !is_evaluating());
+  if (task.kind == OmniKind::kScore) take_scores(task, results);
   if (task.kind == OmniKind::kBackward && task.stage + 1 == std::ssize(plan_.stages))
     steps_.at(task.step).loss += output(results, "loss");
   if (task.kind == OmniKind::kNorm)
-    steps_.at(task.step).squares[doer(task)] = output(results, "grad_squares");
+    steps_.at(task.step).squares[program_of(task)] = output(results, "grad_squares");
   if (task.kind == OmniKind::kUpdate) {
     Step& step = steps_.at(task.step);
-    if (!clips(plan_)) step.squares[doer(task)] = std::pow(output(results, "grad_norm"), 2);
-    if (++step.updates == std::ssize(sessions_) - 1) trained(task.step);
+    if (!clips(plan_)) step.squares[program_of(task)] = std::pow(output(results, "grad_norm"), 2);
+    if (++step.updates == std::ssize(sessions_) - 1) finish_step(task.step);
   }
-  if (scores()) {
-    if (tasks_.idle()) ask();
+  if (is_evaluating()) {
+    if (tasks_.idle()) submit_questions();
     return;
   }
-  go_on();
+  submit_next();
 }
 
 }  // namespace hyperrun

@@ -1,7 +1,8 @@
-// A run of programs with encoders: the tasks of its steps become invocations, and what they come to metrics.
+// The driver of a run of programs with encoders: turns the tasks of its steps into invocations, and their
+// results into metrics.
 //
-// While a step ends the next one begins, with what does not wait for it any more; only for evaluations and
-// checkpoints all come to a halt.
+// At most two steps are under way: the tasks of the next step that do not depend on the one before start
+// early. Before an evaluation or a checkpoint the driver waits for all tasks.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@
 
 namespace hyperrun {
 
-// The programs as the devices have them: encoders, then stages, then the exchange.
+// The sessions of the devices, in this order: encoders, stages, the exchange.
 std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job);
 
 class OmniDriver : public RunDriver {
  public:
-  // What it is given outlives it. `job`: the whole.
+  // All arguments must outlive the driver. `job` is the whole job, not that of one program.
   OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
              const OmniInputs& inputs, OmniRecorder& recorder);
 
@@ -38,42 +39,42 @@ class OmniDriver : public RunDriver {
                     std::span<const tasks::InvocationDone> results) override;
 
  private:
-  // A step under way, or micro-batches that are scored.
+  // A training step under way, or the questions of an evaluation under way.
   struct Step {
     std::vector<OmniMicroBatch> batches;
     double loss = 0;
-    std::vector<double> squares;  // of gradients, by program
-    std::int64_t updates = 0;
+    std::vector<double> squares;  // sum of the squared gradients, by program
+    std::int64_t updates = 0;     // programs that have finished their update
   };
-  // An evaluation: questions of one encoder after the other, so many at once as ports have room.
+  // An evaluation: the questions of one encoder after the other, as many at once as the ports have slots.
   struct Evaluation {
     std::size_t encoder = 0;
     std::vector<std::string> texts;
     std::vector<OmniQuestion> questions;
-    std::size_t asked = 0;                                   // questions
-    std::size_t first = 0;                                   // that are being asked
-    std::map<std::int32_t, std::vector<double>> likelihood;  // by sample, of each text
+    std::size_t asked = 0;                                   // number of questions submitted
+    std::size_t first = 0;                                   // first question under way
+    std::map<std::int32_t, std::vector<double>> likelihood;  // by sample, then by text
   };
 
   void submit_alone(std::size_t session, std::int32_t program, std::int64_t step);
-  void go_on();
+  void submit_next();
   bool halts_after(std::int64_t steps) const;
   bool evaluates_after(std::int64_t steps) const;
   bool saves_after(std::int64_t steps) const;
   OmniPasses passes_of_step(std::int64_t step) const;
   void begin_step();
-  void halt();
+  void evaluate_or_save();
   void begin_questions(std::size_t encoder);
-  void ask();
-  void scored(const OmniTask& task, std::span<const tasks::InvocationDone> results);
-  void evaluated();
-  void trained(std::int64_t step);
+  void submit_questions();
+  void take_scores(const OmniTask& task, std::span<const tasks::InvocationDone> results);
+  void record_evaluation();
+  void finish_step(std::int64_t step);
   double squares_of_others(const OmniTask& update) const;
 
-  tasks::Invocation invocation(const OmniTask& task) const;
+  tasks::Invocation make_invocation(const OmniTask& task) const;
   std::size_t session_of(const OmniTask& task) const;
-  std::size_t doer(const OmniTask& task) const;
-  bool scores() const { return evaluation_.has_value(); }
+  std::size_t program_of(const OmniTask& task) const;
+  bool is_evaluating() const { return evaluation_.has_value(); }
 
   const Job& job_;
   const OmniPlan& plan_;
@@ -83,10 +84,12 @@ class OmniDriver : public RunDriver {
   OmniRanks ranks_;
   OmniTasks tasks_;
   std::vector<std::int64_t> items_of_pass_;           // by encoder
-  std::map<tasks::TaskId, tasks::Invocation> alone_;  // of whole programs: begin, save
+  std::map<tasks::TaskId, tasks::Invocation> alone_;  // tasks outside of steps: init, save
   std::map<std::int64_t, Step> steps_;
-  std::int64_t begun_ = 0, learned_ = 0;     // steps
-  std::int64_t evaluated_ = -1, saved_ = 0;  // after so many steps, the last time
+  std::int64_t begun_ = 0;       // number of steps begun
+  std::int64_t learned_ = 0;     // number of steps finished
+  std::int64_t evaluated_ = -1;  // learned_ at the last evaluation
+  std::int64_t saved_ = 0;       // learned_ at the last checkpoint
   std::optional<Evaluation> evaluation_;
 };
 

@@ -12,7 +12,7 @@
 namespace hyperrun {
 namespace {
 
-// A tokenizer of single characters' bytes and what merges their texts have.
+// A tokenizer trained on the samples' texts: all single bytes, and the merges that fit into the vocabulary.
 Tokenizer trained_on(const MediaManifest& manifest, const Job& job) {
   std::set<std::string> texts;
   for (const MediaSample& s : manifest.samples) texts.insert({s.text, s.category});
@@ -57,12 +57,13 @@ OmniInputs read_omni_inputs(const LoadedJob& loaded) {
 }
 
 OmniPasses passes_of(const std::vector<std::vector<std::int64_t>>& items,
-                     const std::vector<std::int64_t>& of_a_pass) {
+                     const std::vector<std::int64_t>& items_of_pass) {
   OmniPasses passes;
   for (const std::vector<std::int64_t>& of_micro_batch : items) {
     std::vector<std::int32_t>& list = passes.emplace_back();
     for (std::size_t e = 0; e < of_micro_batch.size(); ++e)
-      list.push_back(static_cast<std::int32_t>((of_micro_batch[e] + of_a_pass[e] - 1) / of_a_pass[e]));
+      list.push_back(
+          static_cast<std::int32_t>((of_micro_batch[e] + items_of_pass[e] - 1) / items_of_pass[e]));
   }
   return passes;
 }

@@ -1,4 +1,4 @@
-// What a run of programs with encoders reads before anything starts: samples, and how texts become tokens.
+// The inputs of a run of programs with encoders: its samples, and the tokenizer of their texts.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,16 @@ struct OmniInputs {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<OmniSplit> train, held_back;
 
-  // Of each encoder, of a micro-batch: items, at most.
+  // The largest number of items in a micro-batch, by encoder.
   std::vector<std::int64_t> most_items() const;
 };
 
-// Throws kMissingFile, kBadCorpus and what the manifest's reader throws, kBadTokenizer, kBadValue.
+// Throws kMissingFile, kBadCorpus, kBadTokenizer, kBadValue, and the errors of the manifest's reader.
 OmniInputs read_omni_inputs(const LoadedJob& loaded);
 
-// Of items by micro-batch and encoder: passes of so many items.
+// The number of passes by micro-batch and encoder. `items` are by micro-batch and encoder; `items_of_pass`,
+// by encoder, is the capacity of one pass.
 OmniPasses passes_of(const std::vector<std::vector<std::int64_t>>& items,
-                     const std::vector<std::int64_t>& of_a_pass);
+                     const std::vector<std::int64_t>& items_of_pass);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// A run of programs with encoders.
+// The kind of run of a job with encoders.
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -39,7 +39,7 @@ class Omni : public RunKind {
   std::vector<Session>& sessions() override { return sessions_; }
   const Tokenizer& tokenizer() const override { return *inputs_.tokenizer; }
 
-  // Each program but the exchange has a directory with checkpoints of its own.
+  // Each program but the exchange has a directory of its own for checkpoints.
   void enter(const RunDirectory& directory) override {
     for (Session& session : sessions_) {
       session.run_directory = (fs::path(directory.path()) / session.name).string();
@@ -61,7 +61,7 @@ class Omni : public RunKind {
                 static_cast<long long>(parameters_of_all()), inputs_.train->size(),
                 inputs_.held_back->size());
     for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) {
-      const std::string mesh = mesh_text(sessions_[s].plan.mesh);
+      const std::string mesh = describe_mesh(sessions_[s].plan.mesh);
       std::printf("  %-12s devices %d to %d%s\n", sessions_[s].name.c_str(), sessions_[s].ranks.front(),
                   sessions_[s].ranks.back(), mesh.empty() ? "" : (" (" + mesh + ")").c_str());
     }

@@ -1,5 +1,7 @@
 #include "runtime/run/omni_recorder.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/base/joined.h"

@@ -1,4 +1,4 @@
-// What a run of programs with encoders reports.
+// The recorder of a run of programs with encoders.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace hyperrun {
 
 class OmniRecorder : public ProgramsRecorder {
  public:
-  // `report`: what is known of the job before it runs.
+  // `report` has the facts about the job that are known before it runs.
   OmniRecorder(OmniReport report, RecorderOutputs outputs);
 
-  // Times are filled in.
+  // Record a step and an evaluation, and fill in their times.
   void step(OmniMetrics metrics);
   void evaluation(OmniEvaluation evaluation);
 

@@ -1,6 +1,7 @@
-// hyperrun generate JOB --paced: the passes of a generation on the emulated machine, as long as on the
-// simulated one. Weights are zero, and prompts any tokens: what is measured is when instructions run, and
-// what they occupy.
+// hyperrun generate JOB --paced: executes the passes of a generation on the paced clock. Weights are zero and
+// prompts arbitrary: only the times of instructions and the memory are measured.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -18,7 +19,7 @@
 #include "runtime/run/generate.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/mpi_start.h"
-#include "runtime/run/pacing.h"
+#include "runtime/run/paced_clock.h"
 #include "runtime/run/protocol.h"
 #include "runtime/run/results.h"
 #include "runtime/run/session_driver.h"
@@ -27,38 +28,38 @@
 namespace hyperrun {
 namespace {
 
-// Of each kind: one that shows how much work there is, and those that are measured.
+// Passes of each kind: the first one shows how long the real work takes, the others are measured.
 constexpr std::int64_t kPasses = 4;
 
-// The passes of one Program.
-class Paced {
+// The paced passes of one Program.
+class PacedProgram {
  public:
-  Paced(const Session& session, const std::string& name, std::int64_t sequences, std::int64_t tokens)
-      : pacing_(session, name), name_(name), sequences_(sequences), tokens_(tokens) {}
+  PacedProgram(const Session& session, const std::string& name, std::int64_t sequences, std::int64_t tokens)
+      : paced_clock_(session, name), name_(name), sequences_(sequences), tokens_(tokens) {}
 
   void prepare(tasks::Invocation& invocation) const {
     invocation.scalars[kTraced] = std::int64_t{1};
-    if (pacing_.dilation() > 0) invocation.scalars[kDilation] = pacing_.dilation();
+    if (paced_clock_.dilation() > 0) invocation.scalars[kDilation] = paced_clock_.dilation();
   }
 
-  void add(std::span<const InvocationStats> stats) { pacing_.add(stats); }
+  void add(std::span<const InvocationStats> stats) { paced_clock_.add(stats); }
 
-  PacedPass pass() const { return {name_, sequences_, tokens_, pacing_.use()}; }
+  PacedPass pass() const { return {name_, sequences_, tokens_, paced_clock_.use()}; }
 
  private:
-  Pacing pacing_;
+  PacedClock paced_clock_;
   std::string name_;
-  std::int64_t sequences_, tokens_;  // of each
+  std::int64_t sequences_, tokens_;  // sequences of a pass, tokens of a sequence
 };
 
 class PacedDriver : public SessionDriver {
  public:
-  // `shape`: of the job's own model, also where a smaller one runs.
+  // `shape` is that of the job's own model, even if a smaller model is executed to scale.
   PacedDriver(const Session& session, const GenerationShape& shape, Generation& generation)
       : SessionDriver(session, nullptr),
         generation_(generation),
-        passes_{Paced(session, "prefill", shape.prompts, shape.chunk),
-                Paced(session, "decode", shape.slots, 1)} {}
+        passes_{PacedProgram(session, "prefill", shape.prompts, shape.chunk),
+                PacedProgram(session, "decode", shape.slots, 1)} {}
 
   PacedGeneration result() const {
     return {{passes_[0].pass(), passes_[1].pass()}, session().plan.peak(), executed_peak_};
@@ -81,19 +82,19 @@ class PacedDriver : public SessionDriver {
   }
 
  private:
-  Paced& pass_of(const tasks::Invocation& invocation) {
+  PacedProgram& pass_of(const tasks::Invocation& invocation) {
     return passes_[generation_.is_prefill(invocation) ? 0 : 1];
   }
 
   Generation& generation_;
-  std::array<Paced, 2> passes_;
+  std::array<PacedProgram, 2> passes_;
   Bytes executed_peak_{};
-  int done_ = 0;  // passes
+  int done_ = 0;  // number of passes done
 };
 
 Session session_of(const LoadedJob& loaded) {
   if (loaded.job.run.clock != kPaced)
-    throw Error(Code::kBadValue, "the job's clock is \"" + loaded.job.run.clock + "\"")
+    throw Error(Code::kBadValue, fmt::format("the job's clock is \"{}\"", loaded.job.run.clock))
         .at(loaded.source.place("run.clock"))
         .legal("paced")
         .fix("add run { clock: \"paced\" }, or generate from a checkpoint without --paced");
@@ -111,15 +112,16 @@ Session session_of(const LoadedJob& loaded) {
   return session;
 }
 
-// Of each group a few sequences of different lengths, so that both kinds of passes are measured: all passes
-// of a kind take the same time.
+// Adds a few sequences of different lengths to each group, so that both kinds of passes are measured. All
+// passes of a kind take the same time, whatever the lengths.
 void add_sequences(const GenerationShape& shape, const ModelSpec& model, Generation& generation) {
-  constexpr std::int64_t kLeastContext = 4;  // a prompt, and the tokens of two steps
+  constexpr std::int64_t kLeastContext = 4;  // room for a prompt and the tokens of two steps
   if (shape.context < kLeastContext)
-    throw Error(Code::kBadValue, "sequences of " + std::to_string(shape.context) +
-                                     " positions leave no room for a prompt and two steps")
+    throw Error(
+        Code::kBadValue,
+        fmt::format("sequences of {} positions leave no room for a prompt and two steps", shape.context))
         .at("inference.context")
-        .legal("at least " + std::to_string(kLeastContext) + ", after run.shrink.sequence has divided it")
+        .legal(fmt::format("at least {}, after run.shrink.sequence has divided it", kLeastContext))
         .fix("take a longer context, or divide by less");
   const std::int64_t grow = std::min(kPasses + 1, shape.context - 1);
   const std::int64_t of_a_group = std::min(shape.slots / shape.groups, kPasses);
@@ -138,8 +140,7 @@ void add_sequences(const GenerationShape& shape, const ModelSpec& model, Generat
 
 void print(const PacedGeneration& generation) {
   for (const PacedPass& p : generation.passes) {
-    const std::string what = "a pass of \"" + p.name + "\" (" + std::to_string(p.sequences) + " x " +
-                             std::to_string(p.tokens) + " tokens)";
+    const std::string what = fmt::format("a pass of \"{}\" ({} x {} tokens)", p.name, p.sequences, p.tokens);
     std::printf("%s\n", describe_paced(p.use, what, "passes").c_str());
   }
   std::printf("HBM of a device at most %s, planned %s\n", to_string(generation.executed_peak).c_str(),

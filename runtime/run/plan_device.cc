@@ -1,12 +1,13 @@
 #include "runtime/run/plan_device.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
 
-#include "runtime/base/format.h"
 #include "runtime/cost/groups.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
@@ -50,10 +51,10 @@ PlanWorld world_of(const Session& session, World& world, int first_key) {
 }  // namespace
 
 PlanDevice::PlanDevice(const Session& session, std::vector<std::int32_t> tokens, int first_key,
-                       const Surroundings& around)
+                       const SharedParts& shared)
     : session_(session),
-      around_(around),
-      world_(world_of(session, around.world, first_key)),
+      shared_(shared),
+      world_(world_of(session, shared.world, first_key)),
       everyone_(world_.make_group_of_all(keys_of(session.plan) - 1)),
       tokens_(std::move(tokens)),
       shift_(clock_shift()) {
@@ -63,10 +64,10 @@ PlanDevice::PlanDevice(const Session& session, std::vector<std::int32_t> tokens,
     sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
                    ids, targets);
   };
-  executor_ = std::make_unique<Executor>(session_.plan, around_.memory, world_, feed_,
-                                         ExecutorOptions{.thread_per_stream = around_.thread_per_stream,
+  executor_ = std::make_unique<Executor>(session_.plan, shared_.memory, world_, feed_,
+                                         ExecutorOptions{.thread_per_stream = shared_.thread_per_stream,
                                                          .seed = job.run.seed,
-                                                         .progress = &around_.status.last_instruction});
+                                                         .progress = &shared_.status.last_instruction});
   if (job.run.clock == kPaced) look_up_durations();
 }
 
@@ -103,8 +104,8 @@ void PlanDevice::compute(std::size_t program, const tasks::Invocation& invocatio
   else if (!invocation.data.empty())
     scalars.requests = &(requests = requests_from_bytes(invocation.data));
   const bool traced = invocation.scalars.contains(kTraced);
-  const DeviceWhereabouts::Stay stay(
-      around_.whereabouts, session_.plan.of_device(world_.device()).programs[program], invocation.step);
+  const DeviceProgress::ProgramGuard guard(
+      shared_.progress, session_.plan.of_device(world_.device()).programs[program], invocation.step);
   Pace pace;
   const auto dilation = invocation.scalars.find(kDilation);
   const bool paced = dilation != invocation.scalars.end();
@@ -116,7 +117,7 @@ void PlanDevice::compute(std::size_t program, const tasks::Invocation& invocatio
 }
 
 void PlanDevice::save(std::int64_t step) const {
-  const std::string name = format("step-%06lld", static_cast<long long>(step));
+  const std::string name = fmt::format("step-{:06}", step);
   save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
              {step, session_.job.run.seed}, session_.checkpoint_files);
 }

@@ -1,5 +1,4 @@
-// One plan on this device, of those that the run has: what it runs, where its text comes from, its
-// checkpoints.
+// One plan of the run on this device: executes its Programs, feeds its text, loads and saves its state.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +18,40 @@ namespace hyperrun {
 
 class PlanDevice {
  public:
-  // What the plans of a device share. All of it outlives them.
-  struct Surroundings {
+  // The parts of a device that its plans share. They must outlive the plans.
+  struct SharedParts {
     DeviceMemory memory;
     World& world;
     control::DeviceStatus& status;
-    DeviceWhereabouts& whereabouts;
+    DeviceProgress& progress;
     bool thread_per_stream = false;
   };
 
-  // `session` outlives it, and this device is one of its ranks. `tokens`: of its corpus; none: nothing is
-  // trained. `first_key`: of its groups (plan_world.h).
+  // `session` must outlive the object, and have this device among its ranks. `tokens` is the session's
+  // corpus, empty if it trains on none. `first_key` is the first key of its groups (plan_world.h).
   PlanDevice(const Session& session, std::vector<std::int32_t> tokens, int first_key,
-             const Surroundings& around);
+             const SharedParts& shared);
 
-  // `program`: of the session's, or one of the device's own (protocol.h). The invocation's result, but its
-  // id.
+  // Runs a Program of the session's plan, or one of the device's own (protocol.h). Returns the result, with
+  // its id unset.
   tasks::InvocationDone run(std::int32_t program, const tasks::Invocation& invocation);
 
  private:
   void look_up_durations();
   void compute(std::size_t program, const tasks::Invocation& invocation, tasks::InvocationDone& done);
-  StateContext state() const { return {session_.plan, around_.memory, world_, everyone_}; }
+  StateContext state() const { return {session_.plan, shared_.memory, world_, everyone_}; }
   void save(std::int64_t step) const;
 
   const Session& session_;
-  const Surroundings around_;
+  const SharedParts shared_;
   const PlanWorld world_;
   Group& everyone_;
   std::vector<std::int32_t> tokens_;
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
-  std::vector<std::vector<Nanos>> durations_;  // by Program, of its instructions; on the paced clock
-  std::int64_t shift_;                         // from this host's steady clock to Unix time, ns
+  std::vector<std::vector<Nanos>> durations_;  // by Program and instruction; only on the paced clock
+  std::int64_t shift_;                         // Unix time minus this host's steady clock, ns
 };
 
 }  // namespace hyperrun

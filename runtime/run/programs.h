@@ -1,4 +1,4 @@
-// What runs of several programs have in common before they start.
+// Preparations common to all runs of several programs.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace hyperrun {
 
-// Throws kBadValue for a job on the paced clock without a dilation: its programs would each find one of their
-// own.
+// Throws kBadValue for a job on the paced clock without a dilation. Each of its programs would choose a
+// different one.
 void require_dilation(const LoadedJob& loaded);
 
-// Fills in what is known of a report before anything runs.
+// Fills in the facts of a report that are known before anything runs.
 void describe(const Job& job, std::int64_t parameters, ProgramsReport& report);
 
 }  // namespace hyperrun

@@ -1,5 +1,6 @@
 #include "runtime/run/proof.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compose/shrink.h"
 #include "runtime/plan/proof.h"
@@ -29,12 +29,12 @@
 namespace hyperrun {
 namespace {
 
-// One that shows how much work there is, and those that are measured.
+// Steps to execute: the first one shows how long the real work takes, the others are measured.
 constexpr std::int64_t kSteps = 3;
-constexpr double kRate = 1e-3;                 // of learning
-constexpr std::size_t kSimulatedForEach = 16;  // of those that are executed: the choice that there is
+constexpr double kProofLearningRate = 1e-3;    // for a job that leaves it open
+constexpr std::size_t kSimulatedForEach = 16;  // simulated plans from which each executed one is chosen
 
-// A file in memory, without a name in any folder; it goes with its last user.
+// A file in memory, without a name in any folder. It vanishes when its last user closes it.
 class AnonymousFile {
  public:
   explicit AnonymousFile(std::span<const std::byte> content) : fd_(memfd_create("tokens", MFD_CLOEXEC)) {
@@ -51,8 +51,8 @@ class AnonymousFile {
   AnonymousFile(const AnonymousFile&) = delete;
   AnonymousFile& operator=(const AnonymousFile&) = delete;
 
-  // As other processes of this user find it.
-  std::string path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_); }
+  // The path by which other processes of this user can open the file.
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd_); }
 
  private:
   int fd_;
@@ -61,9 +61,9 @@ class AnonymousFile {
 Session session_of(Job job, const ShrinkSpec& shrink) {
   job.run.clock = kPaced;
   job.run.shrink = shrink;
-  job.run.heartbeat_seconds = 60;  // ranks that wait for a core are no hung ones
+  job.run.heartbeat_seconds = 60;  // a rank that waits for a core must not count as hung
   job.training.steps = kSteps;
-  if (job.training.lr == 0) job.training.lr = kRate;  // a job that is only planned may leave it open
+  if (job.training.lr == 0) job.training.lr = kProofLearningRate;
   Scaled scaled = compile_to_scale(job, compile(job).plan.peak());
   Session session;
   session.job = std::move(scaled.job);
@@ -72,7 +72,7 @@ Session session_of(Job job, const ShrinkSpec& shrink) {
   return session;
 }
 
-// The smallest model that the plan can be executed with.
+// A session with the smallest model with which the plan can be executed.
 Session smallest_session(const Job& world, const Strategy& strategy) {
   const Job job = job_of(world, strategy);
   const std::vector<ShrinkSpec> shrinks = proof_shrinks(world);
@@ -122,18 +122,17 @@ Proof prove(const Job& job, const Space& space, const ProofOptions& asked) {
       .leaders = static_cast<std::int32_t>(std::min<std::size_t>(count * kSimulatedForEach, 1 << 20)),
       .progress = {}};
   options.progress = [&](const std::string& what, std::int64_t n) {
-    line.tell("small world: " + with_separators(n) + " " + what);
+    line.tell(fmt::format("small world: {} {}", with_separators(n), what));
   };
   const std::vector<SimulatedCandidate> chosen = spread_out(search(proof.world, options).leaders, count);
   if (chosen.size() < 2)
     throw Error(Code::kUsage, "the small world has no two plans that a clock could tell apart")
-        .at("--prove " + std::to_string(asked.ranks))
+        .at(fmt::format("--prove {}", asked.ranks))
         .fix("prove on more ranks, or take --space all");
   for (const SimulatedCandidate& leader : chosen) {
-    const std::string which = format("plan %zu of %zu, step ", proof.plans.size() + 1, chosen.size());
+    const std::size_t number = proof.plans.size() + 1;
     proof.plans.push_back(execute(proof.world, leader, asked.job, [&](std::int64_t step) {
-      line.tell(which +
-                format("%lld of %lld", static_cast<long long>(step + 1), static_cast<long long>(kSteps)));
+      line.tell(fmt::format("plan {} of {}, step {} of {}", number, chosen.size(), step + 1, kSteps));
     }));
   }
   judge(proof);

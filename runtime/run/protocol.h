@@ -1,23 +1,26 @@
-// What controller and devices of a run agree on beyond runtime/control: numbers of programs and scalars.
+// The protocol between controller and devices of a run, above runtime/control: the numbers of Programs and
+// the names of scalars.
 #pragma once
 
 #include <cstdint>
 
 namespace hyperrun {
 
-// Invocations name programs by session and place in its plan: session * kProgramsOfASession + place.
+// The number of a Program in an invocation is session * kProgramsOfASession + its index in the session's
+// plan.
 inline constexpr std::int32_t kProgramsOfASession = 1 << 12;
 
-// These are the device's own, in each session.
-inline constexpr std::int32_t kSaveProgram = 1000;         // state to <run directory>/checkpoints/step-<step>
-inline constexpr std::int32_t kLoadProgram = 1001;         // state from job.run.resume
-inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // weights alone
+// Indices of the Programs that every session has without being in its plan.
+inline constexpr std::int32_t kSaveProgram = 1000;  // saves state to <run directory>/checkpoints/step-<step>
+inline constexpr std::int32_t kLoadProgram = 1001;  // loads state from job.run.resume
+inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // loads only the weights from there
 
-// Scalars of an invocation.
+// Names of the scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";
 inline constexpr const char* kTraced = "traced";
-inline constexpr const char* kSlot = "slot";                   // of ports
-inline constexpr const char* kOtherSquares = "other_squares";  // of the gradients of other programs
-inline constexpr const char* kDilation = "dilation";           // of the paced clock; none: native
+inline constexpr const char* kSlot = "slot";  // slot of the ports
+inline constexpr const char* kOtherSquares =
+    "other_squares";                                  // sum of the squared gradients of other programs
+inline constexpr const char* kDilation = "dilation";  // dilation of the paced clock; none: native clock
 
 }  // namespace hyperrun

@@ -1,5 +1,5 @@
-// Writes down what a run reports: metrics as they come; trace, report and a chart of its steps at the end.
-// Each kind of run derives a recorder, which adds what its steps come to.
+// The output files of a run: metrics while it runs; trace, report and a chart of the steps at its end. Each
+// kind of run derives a recorder that adds the figures of its steps.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@
 
 namespace hyperrun {
 
-Nanos unix_time();  // now
+Nanos unix_time();  // the present time
 
-// Where a recorder writes, and by which clock.
+// The outputs and the clock of a recorder.
 struct RecorderOutputs {
-  const RunDirectory* directory = nullptr;  // of metrics, report and chart; null: none is written
-  std::string trace;                        // file; empty: none
-  bool quiet = false;                       // no lines of progress
-  std::function<Nanos()> now = unix_time;   // the clock of the devices' statistics
+  const RunDirectory* directory =
+      nullptr;                             // folder for metrics, report and chart; null: they are not written
+  std::string trace;                       // the trace's file; empty: none
+  bool quiet = false;                      // prints no progress
+  std::function<Nanos()> now = unix_time;  // the clock of the devices' statistics
 };
 
 class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  // Once, before anything runs.
+  // Called once, before anything runs.
   void begin(const std::vector<tasks::DeviceInfo>& devices);
-  // Also after a failure, with what there is. A second call does nothing.
+  // Writes the results so far; also called after a failure. A second call does nothing.
   void finish();
 
   virtual std::string text() const = 0;                             // the report, for people
@@ -48,14 +49,14 @@ class Recorder {
     LossChart chart;
   };
   virtual void begin_device(const tasks::DeviceInfo& device) = 0;
-  virtual void summarise() {}  // before the report is written
+  virtual void summarise() {}  // called before the report is written
   virtual std::string report_json() const = 0;
   virtual Chart chart() const = 0;
 
   bool quiet() const { return outputs_.quiet; }
   Nanos now() const { return outputs_.now(); }
   void write(const std::string& metrics_line);
-  TraceWriter* trace() { return trace_.get(); }  // null: none is written
+  TraceWriter* trace() { return trace_.get(); }  // null if no trace is written
 
  private:
   RecorderOutputs outputs_;

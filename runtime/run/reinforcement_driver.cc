@@ -1,5 +1,7 @@
 #include "runtime/run/reinforcement_driver.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,11 +22,11 @@ namespace {
 using tasks::InvocationDone;
 using tasks::TaskId;
 
-// Numbers of evaluations' completions begin here, so that they draw otherwise than those that are trained on.
+// The first id of an evaluation's completions. The ids differ from those of training, and so do the draws.
 constexpr std::int32_t kEvaluationIds = 1 << 30;
 
-// Priorities of tasks; a pass of generation has 0.
-constexpr std::int32_t kLearns = 1, kHandsOver = 2;
+// Priorities of tasks. A generation pass has priority 0.
+constexpr std::int32_t kTrainPriority = 1, kExchangePriority = 2;
 
 tasks::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
   tasks::DeviceGroups groups(job.supernode.devices);
@@ -32,7 +34,7 @@ tasks::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
   return groups;
 }
 
-// Of prompts that do not fill a pass (Batcher): what the pass costs beside one in which all grow.
+// The batcher's patience for prompts that do not fill a pass: the cost of a prefill in decode passes.
 double patience(const Job& job, const ProgramSessions& programs) {
   const Plan& plan = programs.sessions[programs.generates].plan;
   const auto lasts = [&](std::string_view program) {
@@ -95,99 +97,100 @@ ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& 
 
 void ReinforcementDriver::start() {
   if (programs_.to_score)
-    beginning_.push_back(
+    setup_.push_back(
         {Kind::kBegin, *programs_.to_score, 0, {.program = number(*programs_.to_score, "exchange")}});
   if (!job_.run.resume.empty())
-    beginning_.push_back({Kind::kBegin,
-                          programs_.trains,
-                          0,
-                          {.program = number_of_all(programs_.trains, kLoadWeightsProgram)}});
-  beginning_.push_back({Kind::kBegin, programs_.trains, 0, {.program = number(programs_.trains, "init")}});
-  begin();
+    setup_.push_back({Kind::kBegin,
+                      programs_.trains,
+                      0,
+                      {.program = number_of_index(programs_.trains, kLoadWeightsProgram)}});
+  setup_.push_back({Kind::kBegin, programs_.trains, 0, {.program = number(programs_.trains, "init")}});
+  submit_setup();
 }
 
-void ReinforcementDriver::begin() {
-  submit(std::move(beginning_.back()));
-  beginning_.pop_back();
+void ReinforcementDriver::submit_setup() {
+  submit(std::move(setup_.back()));
+  setup_.pop_back();
 }
 
-// Urgent tasks go first where several programs wait for the same devices.
-void ReinforcementDriver::submit(Doing doing, std::int32_t priority) {
-  const Job& job = programs_.sessions[doing.session].job;
-  if (job.run.clock == kPaced && doing.kind != Kind::kBegin && doing.kind != Kind::kSave)
-    doing.invocation.scalars[kDilation] = job.run.dilation;
-  tasks::TaskSpec task;
-  task.program = static_cast<tasks::ProgramIndex>(doing.session);
-  task.place = static_cast<tasks::PlaceId>(doing.session);
-  task.step = doing.step;
-  task.priority = priority;
-  doing_.emplace(scheduler().submit(std::move(task)), std::move(doing));
+// A higher priority goes first if several programs wait for the same devices.
+void ReinforcementDriver::submit(PendingTask task, std::int32_t priority) {
+  const Job& job = programs_.sessions[task.session].job;
+  if (job.run.clock == kPaced && task.kind != Kind::kBegin && task.kind != Kind::kSave)
+    task.invocation.scalars[kDilation] = job.run.dilation;
+  tasks::TaskSpec spec;
+  spec.program = static_cast<tasks::ProgramIndex>(task.session);
+  spec.place = static_cast<tasks::PlaceId>(task.session);
+  spec.step = task.step;
+  spec.priority = priority;
+  pending_.emplace(scheduler().submit(std::move(spec)), std::move(task));
 }
 
 tasks::Invocation ReinforcementDriver::invocation_of(TaskId id, const tasks::TaskSpec&, tasks::GroupId) {
-  return doing_.at(id).invocation;
+  return pending_.at(id).invocation;
 }
 
 void ReinforcementDriver::on_task_done(TaskId id, const tasks::TaskSpec& task,
                                        std::span<const InvocationDone> results) {
-  const Doing doing = std::move(doing_.extract(id).mapped());
-  const std::string& program = programs_.sessions[doing.session].name;
-  if (doing.kind != Kind::kBegin && doing.kind != Kind::kSave)
-    recorder_.ran(program, program + " " + std::to_string(task.step + 1), programs_.groups[doing.session],
+  const PendingTask done = std::move(pending_.extract(id).mapped());
+  const std::string& program = programs_.sessions[done.session].name;
+  if (done.kind != Kind::kBegin && done.kind != Kind::kSave)
+    recorder_.ran(program, fmt::format("{} {}", program, task.step + 1), programs_.groups[done.session],
                   results);
-  switch (doing.kind) {
+  switch (done.kind) {
     case Kind::kBegin:
-      if (!beginning_.empty()) return begin();
+      if (!setup_.empty()) return submit_setup();
       break;
     case Kind::kSave: break;
     case Kind::kExchange:
-      exchanging_ = false;
-      version_ = doing.step;
+      exchange_is_pending_ = false;
+      version_ = done.step;
       break;
-    case Kind::kPass: grown(results); break;
-    case Kind::kScore: scored(doing, results); break;
-    case Kind::kTrain: trained(doing.step, results); break;
+    case Kind::kPass: take_tokens(results); break;
+    case Kind::kScore: take_scores(done, results); break;
+    case Kind::kTrain: finish_step(done.step, results); break;
   }
-  go_on();
+  submit_next();
 }
 
-void ReinforcementDriver::go_on() {
-  exchange();
-  train();
-  generate();
+void ReinforcementDriver::submit_next() {
+  submit_exchange();
+  submit_training();
+  submit_pass();
 }
 
-// Between two steps of the learner: the next one is submitted behind it, and is less urgent. And between two
-// passes, but an evaluation is drawn with one version.
-void ReinforcementDriver::exchange() {
-  if (exchanging_ || training_ || version_ == learned_ || evaluation_is_due()) return;
+// Sends the learner's weights to the generating program, between two steps and between two passes. The next
+// step is submitted after the exchange, with a lower priority. During an evaluation the weights must not
+// change.
+void ReinforcementDriver::submit_exchange() {
+  if (exchange_is_pending_ || training_is_pending_ || version_ == learned_ || evaluation_is_due()) return;
   if (begun_ == job_.training.steps && learned_ < job_.training.steps) return;  // no batch will need them
-  exchanging_ = true;
+  exchange_is_pending_ = true;
   submit({Kind::kExchange,
           programs_.to_generate,
           learned_,
           {.program = number(programs_.to_generate, "exchange")}},
-         kHandsOver);
+         kExchangePriority);
 }
 
-// One pass at a time, as each brings what the next begins with. A batch whose prompts wait for slots would
-// only grow old.
-void ReinforcementDriver::generate() {
-  if (exchanging_ || passing_) return;
+// Submits one pass at a time, because each pass depends on the tokens of the one before. A batch starts only
+// when slots are free: while its prompts waited, its weights would become staler.
+void ReinforcementDriver::submit_pass() {
+  if (exchange_is_pending_ || pass_is_pending_) return;
   while (generation_.has_room() && start_batch()) continue;
   std::optional<tasks::Invocation> pass = generation_.next();
   if (!pass) return;
-  passing_ = true;
-  pass->program = number_of_all(programs_.generates, pass->program);
+  pass_is_pending_ = true;
+  pass->program = number_of_index(programs_.generates, pass->program);
   submit({Kind::kPass, programs_.generates, growing_.front().step, *std::move(pass)});
 }
 
 bool ReinforcementDriver::start_batch() {
   if (evaluation_is_due()) {
     if (!growing_.empty()) return false;
-    growing_.push_back(evaluation());
+    growing_.push_back(make_evaluation());
   } else if (begun_ < job_.training.steps && begun_ - version_ <= job_.reinforcement.staleness) {
-    growing_.push_back(next_batch());
+    growing_.push_back(make_batch());
     ++begun_;
   } else {
     return false;
@@ -197,7 +200,7 @@ bool ReinforcementDriver::start_batch() {
   return true;
 }
 
-// From when its weights are there until it is whole.
+// An evaluation is due from the arrival of its weights until it is complete.
 bool ReinforcementDriver::evaluation_is_due() const {
   if (tasks_.held_back.empty() || evaluated_ == version_) return false;
   const std::int32_t every = job_.reinforcement.evaluate_every;
@@ -205,14 +208,14 @@ bool ReinforcementDriver::evaluation_is_due() const {
          (every > 0 && version_ / every > std::max<std::int64_t>(evaluated_, 0) / every);
 }
 
-ReinforcementDriver::Batch ReinforcementDriver::evaluation() const {
+ReinforcementDriver::Batch ReinforcementDriver::make_evaluation() const {
   const std::size_t most = static_cast<std::size_t>(job_.reinforcement.evaluate);
   const std::span<const Task> tasks(tasks_.held_back.data(), std::min(most, tasks_.held_back.size()));
-  // The same draws each time: what differs is the weights.
+  // Every evaluation has the same ids and therefore the same draws, so that only the weights differ.
   return {Rollout(tasks, 1, kEvaluationIds, tokenizer_), version_, version_, true, {}, {}};
 }
 
-ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
+ReinforcementDriver::Batch ReinforcementDriver::make_batch() const {
   const std::int32_t samples = job_.reinforcement.samples, batch = job_.training.batch;
   std::vector<Task> tasks;
   for (const std::size_t t :
@@ -222,41 +225,42 @@ ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
   return {Rollout(tasks, samples, first, tokenizer_), begun_, {}, false, {}, {}};
 }
 
-void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
-  passing_ = false;
+void ReinforcementDriver::take_tokens(std::span<const InvocationDone> results) {
+  pass_is_pending_ = false;
   const std::vector<SampledToken> tokens = generation_.done(results);
   if (!generation_.was_prefill()) recorder_.decoded(std::ssize(tokens), generation_.slots());
   for (const SampledToken& token : tokens) {
-    const auto of = std::ranges::find_if(growing_, [&](const Batch& b) { return b.rollout.has(token.id); });
-    if (!of->version) of->version = version_;
-    of->rollout.add(token);
+    const auto batch =
+        std::ranges::find_if(growing_, [&](const Batch& b) { return b.rollout.has(token.id); });
+    if (!batch->version) batch->version = version_;
+    batch->rollout.add(token);
   }
-  std::deque<Batch> still;
+  std::deque<Batch> unfinished;
   for (Batch& batch : std::exchange(growing_, {})) {
     if (batch.rollout.done())
-      whole(std::move(batch));
+      finish_batch(std::move(batch));
     else
-      still.push_back(std::move(batch));
+      unfinished.push_back(std::move(batch));
   }
-  growing_ = std::move(still);
+  growing_ = std::move(unfinished);
 }
 
-void ReinforcementDriver::whole(Batch batch) {
+void ReinforcementDriver::finish_batch(Batch batch) {
   batch.rewards = batch.rollout.rewards(job_.reinforcement.reward, tokenizer_);
-  if (batch.evaluates) {
+  if (batch.is_evaluation) {
     evaluated_ = *batch.version;
     return recorder_.evaluation(
         {*batch.version, mean(batch.rewards), share_of_ones(batch.rewards), std::ssize(batch.rewards), {}});
   }
   recorder_.generated(batch.rollout.tokens());
   const std::int64_t step = batch.step;
-  whole_.emplace(step, std::move(batch));
-  if (programs_.scores) score(step);
+  complete_.emplace(step, std::move(batch));
+  if (programs_.scores) submit_scoring(step);
 }
 
-// A pass a micro-batch.
-void ReinforcementDriver::score(std::int64_t step) {
-  const std::vector<Completion>& all = whole_.at(step).rollout.completions();
+// Submits one task for each micro-batch.
+void ReinforcementDriver::submit_scoring(std::int64_t step) {
+  const std::vector<Completion>& all = complete_.at(step).rollout.completions();
   const TrainingSpec& training = programs_.sessions[*programs_.scores].job.training;
   const std::size_t each = static_cast<std::size_t>(training.batch / training.micro_batches);
   for (std::size_t first = 0; first < all.size(); first += each) {
@@ -267,39 +271,39 @@ void ReinforcementDriver::score(std::int64_t step) {
             step,
             {.program = number(*programs_.scores, "score"),
              .data = to_bytes(samples_of(part, job_.model.sequence))}},
-           kLearns);
+           kTrainPriority);
   }
 }
 
-// In order: passes of one program on one group come back as they were issued.
-void ReinforcementDriver::scored(const Doing& doing, std::span<const InvocationDone> results) {
-  Batch& batch = whole_.at(doing.step);
-  const Session& session = programs_.sessions[doing.session];
-  const auto program = static_cast<std::size_t>(doing.invocation.program % kProgramsOfASession);
+// Appends the scores of one micro-batch. Tasks of one program on one group finish in the order of issue.
+void ReinforcementDriver::take_scores(const PendingTask& task, std::span<const InvocationDone> results) {
+  Batch& batch = complete_.at(task.step);
+  const Session& session = programs_.sessions[task.session];
+  const auto program = static_cast<std::size_t>(task.invocation.program % kProgramsOfASession);
   const std::vector<float> logp = whole_output_as<float>(session.plan, program, "logp", parts_of(results));
   batch.reference.insert(batch.reference.end(), logp.begin(), logp.end());
 }
 
-// The next batch, if it is there.
-void ReinforcementDriver::train() {
-  const auto next = whole_.find(learned_);
-  if (training_ || next == whole_.end()) return;
+// Trains on the next batch, if it is complete and scored.
+void ReinforcementDriver::submit_training() {
+  const auto next = complete_.find(learned_);
+  if (training_is_pending_ || next == complete_.end()) return;
   const auto& [step, batch] = *next;
   const std::int64_t scores = programs_.scores ? std::ssize(batch.rewards) * job_.model.sequence : 0;
   if (std::ssize(batch.reference) < scores) return;
-  training_ = true;
+  training_is_pending_ = true;
   const Samples samples = experience_of(
       batch.rollout.completions(), job_.model.sequence,
       advantages(batch.rewards, static_cast<std::size_t>(job_.reinforcement.samples)), batch.reference);
   tasks::Invocation invocation{.program = number(programs_.trains, "train"), .data = to_bytes(samples)};
   invocation.step = step;
   invocation.scalars[kLearningRate] = learning_rate(job_.training, step);
-  submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, kLearns);
+  submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, kTrainPriority);
 }
 
-void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationDone> results) {
-  const Batch batch = std::move(whole_.extract(step).mapped());
-  training_ = false;
+void ReinforcementDriver::finish_step(std::int64_t step, std::span<const InvocationDone> results) {
+  const Batch batch = std::move(complete_.extract(step).mapped());
+  training_is_pending_ = false;
   learned_ = step + 1;
   recorder_.learned(std::ssize(batch.rewards), batch.rollout.tokens());
   ReinforcementMetrics m;
@@ -314,9 +318,11 @@ void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationD
   require_finite(m.loss, m.grad_norm, learned_);
   const std::int32_t every = job_.run.checkpoint_every;
   if (learned_ == job_.training.steps || (every > 0 && learned_ % every == 0))
-    submit(
-        {Kind::kSave, programs_.trains, learned_, {.program = number_of_all(programs_.trains, kSaveProgram)}},
-        kLearns);
+    submit({Kind::kSave,
+            programs_.trains,
+            learned_,
+            {.program = number_of_index(programs_.trains, kSaveProgram)}},
+           kTrainPriority);
 }
 
 }  // namespace hyperrun

@@ -1,15 +1,15 @@
-// A run that learns from rewards: which program does what next.
+// The driver of a run that learns from rewards: decides what each program does next.
 //
-//   generate   pass after pass. The next batch's prompts take slots as the batch before leaves them, as long
-//              as the weights are not older than the job allows
-//   reward     here, by a rule, when a batch is whole
-//   score      the batch, as soon as it is whole
-//   train      on the batch, when it is scored, batches in their order; then its weights go to those who
-//              generate, between two passes, before the next batch is trained on
+//   generate   runs pass after pass. Prompts of the next batch take the slots that the batch before frees, as
+//              long as the weights are not staler than the job allows
+//   reward     is a rule that the driver computes when a batch is complete
+//   score      computes the reference log probabilities of a complete batch
+//   train      takes scored batches in their order. After each, the new weights go to the program that
+//              generates, between two passes, before the next batch is trained on
 //
-// Programs on devices of their own do so at once, those that share devices take turns. Where no staleness is
-// allowed, a batch is begun when the one before has been learned from, so none grows when weights come, and
-// what is computed does not depend on who is where, nor on timing.
+// Programs on different devices run at the same time; programs that share devices take turns. With staleness
+// 0 a batch begins when the one before has been trained on. So no weights arrive while a batch is generated,
+// and the results depend neither on the placement of the programs nor on timing.
 #pragma once
 
 #include <cstdint>
@@ -30,22 +30,21 @@
 
 namespace hyperrun {
 
-// The programs of a run as its devices have them: sessions, and of each the group of devices and what it
-// does.
+// The sessions of a run, the ranks of each, and the index of the session for each purpose.
 struct ProgramSessions {
   std::vector<Session> sessions;
-  std::vector<std::vector<std::int32_t>> groups;
+  std::vector<std::vector<std::int32_t>> groups;  // ranks, by session
   std::size_t trains = 0, generates = 0;
   std::optional<std::size_t> scores;
-  std::size_t to_generate = 0;          // the exchange of weights
-  std::optional<std::size_t> to_score;  // likewise
+  std::size_t to_generate = 0;          // exchange of weights from the learner to the generating program
+  std::optional<std::size_t> to_score;  // exchange of weights from the learner to the scoring program
 };
 ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compiled);
 
 class ReinforcementDriver : public RunDriver {
  public:
-  // What it is given outlives it. `job`: the whole. Begins with the weights of job.run.resume, if it names
-  // any.
+  // All arguments must outlive the driver. `job` is the whole job, not that of one program. The run begins
+  // with the weights of job.run.resume, if it is set.
   ReinforcementDriver(const Job& job, const ProgramSessions& programs, const TaskSplit& tasks,
                       const Tokenizer& tokenizer, ReinforcementRecorder& recorder);
 
@@ -58,37 +57,38 @@ class ReinforcementDriver : public RunDriver {
 
  private:
   enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kSave };
-  struct Doing {
+  struct PendingTask {
     Kind kind = Kind::kBegin;
     std::size_t session = 0;
-    std::int64_t step = 0;  // kExchange: of the weights
+    std::int64_t step = 0;  // kExchange: version of the weights
     tasks::Invocation invocation;
   };
   struct Batch {
     Rollout rollout;
-    std::int64_t step = 0;  // that learns from it; of an evaluation: of its weights
-    // Of the oldest weights that it is drawn with, those of its first token: steps that they have learned.
+    std::int64_t step = 0;  // the step that trains on it; for an evaluation, the version of its weights
+    // Version of the oldest weights that any token was drawn with, those of the first token. A version is the
+    // number of steps that the weights have learned.
     std::optional<std::int64_t> version;
-    bool evaluates = false;
-    std::vector<double> rewards;
-    std::vector<float> reference;
+    bool is_evaluation = false;
+    std::vector<double> rewards;   // by completion
+    std::vector<float> reference;  // reference log probabilities, [completion, position]
   };
 
-  void submit(Doing doing, std::int32_t priority = 0);
-  void begin();
-  void go_on();
-  void exchange();
-  void train();
-  void generate();
+  void submit(PendingTask task, std::int32_t priority = 0);
+  void submit_setup();
+  void submit_next();
+  void submit_exchange();
+  void submit_training();
+  void submit_pass();
   bool start_batch();
   bool evaluation_is_due() const;
-  Batch evaluation() const;
-  Batch next_batch() const;
-  void grown(std::span<const tasks::InvocationDone> results);
-  void whole(Batch batch);
-  void score(std::int64_t step);
-  void scored(const Doing& doing, std::span<const tasks::InvocationDone> results);
-  void trained(std::int64_t step, std::span<const tasks::InvocationDone> results);
+  Batch make_evaluation() const;
+  Batch make_batch() const;
+  void take_tokens(std::span<const tasks::InvocationDone> results);
+  void finish_batch(Batch batch);
+  void submit_scoring(std::int64_t step);
+  void take_scores(const PendingTask& task, std::span<const tasks::InvocationDone> results);
+  void finish_step(std::int64_t step, std::span<const tasks::InvocationDone> results);
 
   const Job& job_;
   const ProgramSessions& programs_;
@@ -96,16 +96,16 @@ class ReinforcementDriver : public RunDriver {
   const Tokenizer& tokenizer_;
   ReinforcementRecorder& recorder_;
 
-  std::map<tasks::TaskId, Doing> doing_;
+  std::map<tasks::TaskId, PendingTask> pending_;
   Generation generation_;
-  std::deque<Batch> growing_;            // by the program that generates, in the order of their begin
-  std::map<std::int64_t, Batch> whole_;  // by step: completions that have not been trained on
-  std::int64_t begun_ = 0;               // batches that have been begun,
-  std::int64_t learned_ = 0;             // and that have been trained on
-  std::int64_t version_ = -1;            // of the weights that generate; -1: they have none yet
-  std::int64_t evaluated_ = -1;          // version of the last evaluation
-  bool exchanging_ = false, training_ = false, passing_ = false;  // under way
-  std::vector<Doing> beginning_;  // what comes before all else, one after the other, the last first
+  std::deque<Batch> growing_;               // batches being generated, in the order in which they began
+  std::map<std::int64_t, Batch> complete_;  // by step: complete batches that have not been trained on
+  std::int64_t begun_ = 0;                  // number of batches begun
+  std::int64_t learned_ = 0;                // number of batches trained on
+  std::int64_t version_ = -1;               // version of the generating weights; -1 before the first exchange
+  std::int64_t evaluated_ = -1;             // version of the last evaluation
+  bool exchange_is_pending_ = false, training_is_pending_ = false, pass_is_pending_ = false;
+  std::vector<PendingTask> setup_;  // tasks before everything else, one at a time, the last first
 };
 
 }  // namespace hyperrun

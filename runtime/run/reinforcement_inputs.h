@@ -1,4 +1,4 @@
-// What a job that learns from rewards reads before it begins.
+// The inputs of a job that learns from rewards: its tasks, and the tokenizer of their texts.
 #pragma once
 
 #include "runtime/model/text/tokenizer.h"
@@ -12,8 +12,8 @@ struct ReinforcementInputs {
   TaskSplit tasks;
 };
 
-// The job's paths are known to be there. Throws kMissingField where nothing says how tasks become tokens,
-// kBadValue, kBadCorpus.
+// The job's files must exist (check_inputs). Throws kMissingField if there is no tokenizer, kBadValue or
+// kBadCorpus.
 ReinforcementInputs read_reinforcement_inputs(const LoadedJob& loaded);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// A run of several programs that learns from rewards.
+// The kind of run of a job that learns from rewards.
 #include <cstdio>
 #include <utility>
 
@@ -58,7 +58,7 @@ class Reinforcement : public RunKind {
                 inputs_.tasks.held_back.size());
     for (const ProgramSpec& p : job().programs) {
       if (p.devices == 0) continue;
-      const std::string mesh = mesh_text(Mesh{p.parallel.mesh});
+      const std::string mesh = describe_mesh(Mesh{p.parallel.mesh});
       std::printf("  %-12s %-9s devices %d to %d%s\n", p.name.c_str(), p.does.c_str(), p.first_device,
                   p.first_device + p.devices - 1, mesh.empty() ? "" : (" (" + mesh + ")").c_str());
     }

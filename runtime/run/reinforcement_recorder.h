@@ -1,4 +1,4 @@
-// What a run that learns from rewards reports.
+// The recorder of a run that learns from rewards.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace hyperrun {
 
 class ReinforcementRecorder : public ProgramsRecorder {
  public:
-  // `report`: what is known of the job before it runs.
+  // `report` has the facts about the job that are known before it runs.
   ReinforcementRecorder(ReinforcementReport report, RecorderOutputs outputs);
 
-  // Times are filled in.
+  // Record a step and an evaluation, and fill in their times.
   void step(ReinforcementMetrics metrics);
   void evaluation(EvaluationMetrics metrics);
-  // A pass of decode in which `filled` of `slots` sequences grew.
+  // Records a decode pass that filled `filled` of `slots` slots.
   void decoded(std::int64_t filled, std::int64_t slots);
   void learned(std::int64_t completions, std::int64_t tokens);
   void generated(std::int64_t tokens) { report_.generated_tokens += tokens; }
@@ -32,7 +32,7 @@ class ReinforcementRecorder : public ProgramsRecorder {
   void summarise() override;
 
   ReinforcementReport report_;
-  double filled_ = 0;  // sum over passes of the share of slots
+  double filled_ = 0;  // share of filled slots, summed over passes
 };
 
 }  // namespace hyperrun

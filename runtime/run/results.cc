@@ -1,5 +1,7 @@
 #include "runtime/run/results.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "runtime/base/error.h"
@@ -23,7 +25,7 @@ std::vector<std::vector<OutputPart>> parts_of(std::span<const tasks::InvocationD
 std::vector<InvocationStats> stats_of(std::span<const tasks::InvocationDone> results) {
   std::vector<InvocationStats> stats;
   for (const tasks::InvocationDone& r : results)
-    stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
+    stats.push_back(stats_from_bytes(r.report, fmt::format("device {}", stats.size())));
   return stats;
 }
 

@@ -1,4 +1,4 @@
-// What the devices report of an invocation, as values.
+// The results of an invocation, decoded from the devices' reports.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace hyperrun {
 
-// Of the first device that has it: in a pipeline not all do.
+// The named output, from the first device that has it. In a pipeline only some devices do.
 double output(std::span<const tasks::InvocationDone> results, const char* name);
 
-// By device, what it tells of arrays.
+// The parts of array outputs, by device.
 std::vector<std::vector<OutputPart>> parts_of(std::span<const tasks::InvocationDone> results);
 
 std::vector<InvocationStats> stats_of(std::span<const tasks::InvocationDone> results);

@@ -1,5 +1,7 @@
 #include "runtime/run/resume.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,7 +18,7 @@ namespace {
 std::string text(const std::string& v) { return v; }
 std::string text(bool v) { return v ? "true" : "false"; }
 std::string text(std::int32_t v) { return std::to_string(v); }
-// Short, and two that differ look different.
+// The shortest text that reads back as the same number, so that different numbers look different.
 std::string text(double v) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr};
@@ -27,8 +29,8 @@ class Differences {
   template <class T>
   void compare(const char* field, const T& checkpoint, const T& job) {
     if (checkpoint == job) return;
-    text_ += (text_.empty() ? "" : ", ") + std::string(field) + " is " + text(checkpoint) +
-             " (job: " + text(job) + ")";
+    text_ +=
+        fmt::format("{}{} is {} (job: {})", text_.empty() ? "" : ", ", field, text(checkpoint), text(job));
   }
   const std::string& str() const { return text_; }
 
@@ -36,12 +38,14 @@ class Differences {
   std::string text_;
 };
 
-// Where a model has such a table, it is as long as a sequence at least; 0 stands for no more.
+// The rows of the table of learned positions; 0 if the model has none. `positions` is 0 for a table that is
+// as long as a sequence.
 std::int32_t rows_of_positions(const ModelSpec& m) {
   return m.name == "gpt2" ? std::max(m.positions, m.sequence) : 0;
 }
 
-// What the model computes; `sequence` is no part of its weights but where positions are learned.
+// Compares all fields that change the weights or the computation. The length of a sequence may differ, except
+// for a model with learned positions.
 void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   const ModelSpec model = read_config(config).model;
   Differences d;
@@ -118,26 +122,27 @@ std::int64_t check_resume(const Job& job, const Plan& plan) {
   const std::filesystem::path directory = job.run.resume;
   const TrainerState trainer = read_trainer_state(directory);
   if (trainer.seed && *trainer.seed != job.run.seed)
-    throw Error(Code::kBadValue, "the checkpoint was trained with seed " + std::to_string(*trainer.seed) +
-                                     ", the job's is " + std::to_string(job.run.seed) +
-                                     ": its batches would be others")
+    throw Error(
+        Code::kBadValue,
+        fmt::format("the checkpoint was trained with seed {}, the job's is {}: its batches would be others",
+                    *trainer.seed, job.run.seed))
         .at("run.seed")
-        .legal(std::to_string(*trainer.seed))
+        .legal(fmt::format("{}", *trainer.seed))
         .fix("give the job the checkpoint's seed");
   const std::int64_t steps = job.training.steps;
-  if (steps == 0) return trainer.next_step;  // a job that is not run may leave them open
+  if (steps == 0) return trainer.next_step;  // a job that is not run may leave the steps open
   if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
-    throw Error(Code::kBadValue, "nothing is left to do: the checkpoint has " +
-                                     std::to_string(trainer.next_step) + " steps behind it, the job has " +
-                                     std::to_string(steps))
+    throw Error(Code::kBadValue,
+                fmt::format("nothing is left to do: the checkpoint has {} steps behind it, the job has {}",
+                            trainer.next_step, steps))
         .at("training.steps")
-        .legal("more than " + std::to_string(trainer.next_step))
+        .legal(fmt::format("more than {}", trainer.next_step))
         .fix("raise training.steps, or resume from an earlier checkpoint");
   return trainer.next_step;
 }
 
-std::string start_words(const Job& job, const Plan& plan, std::int64_t first_step) {
-  std::string text = first_step > 0 ? "resumed after step " + std::to_string(first_step) + " from "
+std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_step) {
+  std::string text = first_step > 0 ? fmt::format("resumed after step {} from ", first_step)
                                     : "starts at step 1 with the weights of ";
   text += job.run.resume;
   if (first_step > 0 && !has_moments(plan, job.run.resume))

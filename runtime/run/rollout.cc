@@ -1,5 +1,7 @@
 #include "runtime/run/rollout.h"
 
+#include <fmt/core.h>
+
 #include "runtime/base/error.h"
 #include "runtime/reinforce/reward.h"
 #include "runtime/run/text_data.h"
@@ -64,11 +66,9 @@ void check_lengths(std::span<const Task> tasks, const Tokenizer& tokenizer, std:
   for (const Task& task : tasks) {
     const std::int64_t prompt = std::ssize(encode_from_begin(tokenizer, task.prompt));
     if (prompt > 0 && prompt + tokens <= sequence) continue;
-    throw Error(Code::kBadCorpus,
-                "the prompt \"" + task.prompt + "\" has " + std::to_string(prompt) + " tokens")
+    throw Error(Code::kBadCorpus, fmt::format("the prompt \"{}\" has {} tokens", task.prompt, prompt))
         .at(place)
-        .legal("1 to " + std::to_string(sequence - tokens) + ", so that " + std::to_string(tokens) +
-               " more fit into model.sequence")
+        .legal(fmt::format("1 to {}, so that {} more fit into model.sequence", sequence - tokens, tokens))
         .fix("shorten the prompt or reinforcement.tokens, or make the sequence longer");
   }
 }

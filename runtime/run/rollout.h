@@ -1,4 +1,4 @@
-// A batch of completions: what is asked of the program that generates, and what has come of it.
+// A batch of completions: the prompts for the program that generates, and the tokens that it has returned.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,33 @@ namespace hyperrun {
 
 class Rollout {
  public:
-  // `samples` completions of each task, numbered from `first_id` on: what is drawn depends on the number.
+  // Asks for `samples` completions of each task. Their ids count from `first_id` on; the random draws depend
+  // on the id.
   Rollout(std::span<const Task> tasks, std::int32_t samples, std::int32_t first_id,
           const Tokenizer& tokenizer);
 
   std::vector<Prompt> prompts(std::int64_t tokens) const;
-  bool has(std::int32_t id) const;      // whether a completion of this number is among them
-  void add(const SampledToken& grown);  // of one that is
+  bool has(std::int32_t id) const;      // whether the completion with this id is in the batch
+  void add(const SampledToken& grown);  // adds a token to its completion; requires has(grown.id)
   bool done() const { return open_ == 0; }
 
-  // When done: each completion's reward by the rule.
+  // The reward of each completion by the rule. Requires done().
   std::vector<double> rewards(std::string_view rule, const Tokenizer& tokenizer) const;
   const std::vector<Completion>& completions() const { return completions_; }
-  std::int64_t tokens() const;  // of the completions
+  std::int64_t tokens() const;  // number of tokens of all completions, without prompts
 
  private:
-  std::vector<Task> tasks_;  // of each completion
+  std::vector<Task> tasks_;  // by completion
   std::vector<Completion> completions_;
   std::int32_t first_id_;
   std::size_t open_;
 };
 
-// Tokens with which a completion ends: those of a text's end and of a line's.
+// The tokens that end a completion: the end of a text, and the end of a line if that is one token.
 std::vector<std::int32_t> ends_of_completions(const Tokenizer& tokenizer);
 
-// Throws kBadCorpus for a task whose prompt has no token, or leaves no room for `tokens` in `sequence`.
+// Throws kBadCorpus if a task's prompt has no token, or if `tokens` more do not fit into `sequence`. `place`
+// is the place of the error.
 void check_lengths(std::span<const Task> tasks, const Tokenizer& tokenizer, std::int64_t tokens,
                    std::int64_t sequence, const std::string& place);
 

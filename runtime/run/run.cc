@@ -60,7 +60,7 @@ void Run::require_room(int local_ranks, const fs::path& directory) {
 void Run::prepare(int local_ranks) {
   const fs::path directory = fs::absolute(expand_directory(job().run.directory, job().name, started_));
   require_room(local_ranks, directory);
-  std::signal(SIGPIPE, [](int) {});  // mpirun would inherit SIG_IGN, and does not inherit a handler
+  std::signal(SIGPIPE, [](int) {});  // not SIG_IGN, which mpirun would inherit
   try {
     kind_->read_inputs();
   } catch (const Error& e) {
@@ -71,7 +71,7 @@ void Run::prepare(int local_ranks) {
   try {
     write_tokenizer(kind_->tokenizer(), directory_->file("tokenizer.json"));
     kind_->enter(*directory_);
-  } catch (const Error&) {  // nothing has begun: nothing stays
+  } catch (const Error&) {  // the run has not begun, so its directory is removed
     std::error_code shown_by_the_error;
     fs::remove_all(directory_->path(), shown_by_the_error);
     throw;

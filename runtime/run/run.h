@@ -1,4 +1,5 @@
-// The controller's side of a run: what is done before the devices start, and what is left of it.
+// The controller's side of a run: checks and compiles the job, makes the run directory, drives the devices,
+// and leaves the results.
 #pragma once
 
 #include <functional>
@@ -15,16 +16,16 @@ namespace hyperrun {
 
 class Run {
  public:
-  // Reads the job and compiles it. Throws what makes it one that cannot run. `arguments` outlive the run.
+  // Reads and compiles the job. Throws if the job cannot run. `arguments` must outlive the run.
   explicit Run(const RunArguments& arguments);
 
-  const Job& job() const { return kind_->job(); }  // that the devices run
+  const Job& job() const { return kind_->job(); }  // the job that the devices run
 
-  // Reads the inputs and makes the run directory; from here on a closed pipe does not end the run.
-  // `local_ranks` ranks of this host must find room (0: their number is not known).
+  // Reads the inputs and makes the run directory. From here on a closed pipe does not end the run. Throws
+  // unless `local_ranks` ranks fit on this host (0: their number is unknown).
   void prepare(int local_ranks);
 
-  // After prepare(). `drive` takes the driver to the end of the run. Returns the exit status.
+  // Runs the job to its end; prepare() comes first. `drive` runs the driver. Returns the exit status.
   int execute(const std::function<control::Outcome(tasks::Driver&)>& drive);
 
  private:

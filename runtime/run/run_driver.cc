@@ -12,7 +12,7 @@
 namespace hyperrun {
 namespace {
 
-// The sign of a nan says nothing.
+// A nan is printed without its sign, which has no meaning.
 std::string text(double v) { return std::isnan(v) ? "nan" : fmt::format("{:f}", v); }
 
 }  // namespace
@@ -28,17 +28,17 @@ std::vector<tasks::Driver::Assignment> RunDriver::on_ready(const std::vector<tas
 }
 
 void RunDriver::on_failed(const Error& cause) {
-  tell_failure(cause, [&] {
+  report_failure(cause, [&] {
     if (recorder_ != nullptr) recorder_->finish();
   });
 }
 
 std::int32_t RunDriver::number(std::size_t session, std::string_view program) const {
-  return number_of_all(session, static_cast<std::int32_t>(sessions_[session].plan.program_index(program)));
+  return number_of_index(session, static_cast<std::int32_t>(sessions_[session].plan.program_index(program)));
 }
 
-std::int32_t RunDriver::number_of_all(std::size_t session, std::int32_t program) {
-  return static_cast<std::int32_t>(session) * kProgramsOfASession + program;
+std::int32_t RunDriver::number_of_index(std::size_t session, std::int32_t index) {
+  return static_cast<std::int32_t>(session) * kProgramsOfASession + index;
 }
 
 void RunDriver::require_finite(double loss, double grad_norm, std::int64_t step) {

@@ -1,8 +1,8 @@
-// What the drivers of all runs have in common: the devices get the sessions, and an invocation is a task of
-// one of them.
+// The base of all drivers of runs: sends the sessions to the devices, and numbers the Programs of
+// invocations.
 //
-//   sessions  0: encoder  1: stage 0  2: stage 1   a plan each, on devices of its own
-//   program   session * kProgramsOfASession + place in the session's plan
+//   sessions  0: encoder  1: stage 0  2: stage 1   each has one plan and its own devices
+//   program   session * kProgramsOfASession + index in the session's plan
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,23 @@ class RunDriver : public tasks::TaskDriver {
  public:
   std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) final;
 
-  // Writes what there is of the run, and says why it ended.
+  // Writes the results so far, and prints why the run ended.
   void on_failed(const Error& cause) override;
 
  protected:
-  // The sessions and the recorder outlive the driver. `recorder`: null where nothing is written down.
+  // The sessions and the recorder must outlive the driver. `recorder` is null if nothing is recorded.
   RunDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
             std::span<const Session> sessions, Recorder* recorder);
 
   // Submits the first tasks.
   virtual void start() = 0;
 
-  // The number of a Program of a session's plan, as invocations have it.
+  // The number of a Program of a session's plan in invocations.
   std::int32_t number(std::size_t session, std::string_view program) const;
-  // The number of a Program that every session has (protocol.h).
-  static std::int32_t number_of_all(std::size_t session, std::int32_t program);
+  // The number of a Program by its index in the plan, or by its index in protocol.h.
+  static std::int32_t number_of_index(std::size_t session, std::int32_t index);
 
-  // Throws kNotFinite, which ends the run, after `step` steps.
+  // Throws kNotFinite, which ends the run, unless both values are finite. `step` is the number of steps done.
   static void require_finite(double loss, double grad_norm, std::int64_t step);
 
  private:

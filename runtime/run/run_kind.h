@@ -1,5 +1,5 @@
-// What differs between kinds of runs: a training, a job that learns from rewards, a job with encoders. What
-// is the same for all is run.h's.
+// One kind of run: a training, a job that learns from rewards, or a job with encoders. run.h has the part
+// that is common to all kinds.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ class RunKind {
  public:
   virtual ~RunKind() = default;
 
-  virtual const Job& job() const = 0;  // that the devices run: their number, their clock
+  virtual const Job& job() const = 0;  // the job that the devices run, after scaling
   virtual std::vector<Session>& sessions() = 0;
-  virtual const Tokenizer& tokenizer() const = 0;  // after read_inputs()
+  virtual const Tokenizer& tokenizer() const = 0;  // valid after read_inputs()
 
-  // Reads what was not read to check the job, such as the corpus; nothing is written yet.
+  // Reads the inputs that checking the job did not need, such as the corpus. Writes nothing.
   virtual void read_inputs() {}
-  // Gives the sessions their directories and files. `directory` has the tokenizer.
+  // Gives the sessions their directories and files. `directory` already has the tokenizer's file.
   virtual void enter(const RunDirectory& directory) = 0;
 
   // Whether the run directory gets a trace.
@@ -38,13 +38,13 @@ class RunKind {
   };
   virtual Driven make_driver(RecorderOutputs outputs) = 0;
 
-  // The run has ended, the recorder has finished. `all_done`: it did all that it was to do.
+  // Called when the run has ended and the recorder has finished. `all_done`: the run did all of its work.
   virtual void conclude(const RunDirectory& directory, bool all_done) {
     static_cast<void>(directory), static_cast<void>(all_done);
   }
 };
 
-// Each throws what makes the job one that cannot run, with its line. `loaded` has its inputs.
+// Each throws an error with the job's line if the job cannot run. `loaded` has passed check_inputs().
 std::unique_ptr<RunKind> make_training(const LoadedJob& loaded);
 std::unique_ptr<RunKind> make_reinforcement(const LoadedJob& loaded);
 std::unique_ptr<RunKind> make_omni(const LoadedJob& loaded);

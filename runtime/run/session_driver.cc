@@ -13,7 +13,7 @@ SessionDriver::SessionDriver(const Session& session, Recorder* recorder)
   scheduler().add_place({tasks::kEveryDevice});
 }
 
-// The scheduler holds one window's worth of tasks; those behind them may depend on results to come.
+// Submits tasks until one window is full. Later tasks may depend on results that have not arrived yet.
 void SessionDriver::submit() {
   while (std::ssize(invocations_) < tasks::kWindow) {
     std::optional<tasks::Invocation> invocation = next();

@@ -1,5 +1,5 @@
-// A driver of one session on all devices: invocations go out one after the other, as far ahead of their
-// results as the devices have room.
+// The base of drivers with one session on all devices. Invocations are issued in order, ahead of their
+// results, until the devices' window is full.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace hyperrun {
 
 class SessionDriver : public RunDriver {
  protected:
-  // The session and the recorder outlive the driver. `recorder`: null where nothing is written down.
+  // The session and the recorder must outlive the driver. `recorder` is null if nothing is recorded.
   SessionDriver(const Session& session, Recorder* recorder);
 
-  // The invocation to issue behind those that have been. nullopt: none before another one is done, or, where
-  // none is under way, the run has ended.
+  // The next invocation to issue. nullopt: wait until another one is done; if none is under way, the run has
+  // ended.
   virtual std::optional<tasks::Invocation> next() = 0;
-  // In the order of issue. An Error thrown here ends the run.
+  // Takes the results of an invocation, in the order of issue. An Error thrown here ends the run.
   virtual void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) = 0;
 
   const Session& session() const { return session_; }
@@ -34,7 +34,7 @@ class SessionDriver : public RunDriver {
   void submit();
 
   const Session& session_;
-  std::map<tasks::TaskId, tasks::Invocation> invocations_;  // that are submitted and not done
+  std::map<tasks::TaskId, tasks::Invocation> invocations_;  // submitted and not yet done
 };
 
 }  // namespace hyperrun

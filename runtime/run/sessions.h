@@ -1,4 +1,4 @@
-// What the sessions of a job take of its ranks.
+// The ranks of sessions, and the memory that all sessions together need on each rank.
 #pragma once
 
 #include <set>
@@ -12,16 +12,17 @@
 
 namespace hyperrun {
 
-// The device of its plan that a rank is; -1: none.
+// The rank's device number in the session's plan; -1 if it has no part in it.
 int device_of(const Session& session, int rank);
 
-// Bytes of a tier that the plans take of one rank: they lie beside each other there.
+// The bytes of a tier that all plans together need on one rank. Colocated plans already have disjoint
+// offsets.
 Bytes peak_of_rank(std::span<const Session> sessions, int rank, Tier tier);
 
-// HBM that each rank has touched before it begins: as much as the fullest device of all plans needs.
+// The HBM that each rank touches before the run begins: the peak of the fullest device of all plans.
 Bytes touched_hbm(std::span<const Session> sessions);
 
-// Who fetches from whose HBM on another host, ranks of the job.
+// The pairs (to, from) of ranks where `to` fetches from the HBM of `from` on another host.
 std::set<std::pair<int, int>> fetches_between_hosts(std::span<const Session> sessions,
                                                     const Topology& topology);
 

@@ -1,6 +1,7 @@
-// Starts a run: with mpirun as our child, or as the controller of ranks that a foreign mpirun has started.
+// Starts a run with mpirun as a child, or becomes the controller of ranks that a foreign mpirun has started.
 #include "runtime/run/start.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -35,7 +36,7 @@ int run_job(const RunArguments& arguments) {
   if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, run.job().supernode.devices);
   process::require_program(process::LaunchSpec().mpirun);
   const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
-  run.prepare(hosts.one() ? run.job().supernode.devices : 0);
+  run.prepare(hosts.only_this_host() ? run.job().supernode.devices : 0);
   return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
 }
 
@@ -43,24 +44,25 @@ int run_controller(const RunArguments& arguments, int world) {
   init_log("controller");
   Run run(arguments);
   if (const int devices = run.job().supernode.devices; world != devices)
-    throw Error(world < devices ? Code::kTooFewRanks : Code::kMpi,
-                std::string(world < devices ? "" : "too many ranks: ") + "the job asks for " +
-                    std::to_string(devices) + " devices, mpirun started " + std::to_string(world) +
-                    (world == 1 ? " rank" : " ranks"))
+    throw Error(
+        world < devices ? Code::kTooFewRanks : Code::kMpi,
+        fmt::format("{}the job asks for {} devices, mpirun started {} {}",
+                    world < devices ? "" : "too many ranks: ", devices, world, world == 1 ? "rank" : "ranks"))
         .at(arguments.job)
-        .legal("-np " + std::to_string(devices))
-        .fix("mpirun --oversubscribe -np " + std::to_string(devices) + " hyperrun " + arguments.job);
+        .legal(fmt::format("-np {}", devices))
+        .fix(fmt::format("mpirun --oversubscribe -np {} hyperrun {}", devices, arguments.job));
   control::ControllerOptions options = controller_options(run.job(), flags().secret);
   options.loopback = false;
   control::Controller controller(options);
-  controller.launcher_started(process::parent_of(getppid()));  // of rank 0, which is our parent
-  // Before the devices learn where to join: what is refused here ends rank 0 at once, and thereby the others.
+  controller.launcher_started(process::parent_of(getppid()));  // our parent is rank 0, its parent is mpirun
+  // The run is prepared before the devices learn the address. An error here ends rank 0 at once, and mpirun
+  // then ends the other ranks.
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);
   process::tell_address(controller.address());
   return run.execute([&](tasks::Driver& driver) {
     control::Outcome outcome = controller.run(driver);
-    // mpirun cleans up behind itself unless it was killed; then that is left to us.
+    // mpirun removes its shared memory unless it was killed, so we remove it after a failure.
     if (!outcome.ok())
       for (const tasks::DeviceInfo& device : outcome.devices) process::remove_segments(device.mpi_job);
     return outcome;

@@ -1,17 +1,17 @@
-// Starts a run, as one of its processes. Each function returns the exit status and throws Error.
+// The entry points of the processes of a run. Each function returns the exit status and throws Error.
 #pragma once
 
 #include "runtime/run/arguments.h"
 
 namespace hyperrun {
 
-// hyperrun JOB, not under mpirun: starts mpirun and is the controller of its ranks.
+// `hyperrun JOB` outside of mpirun: starts mpirun, and becomes the controller of its ranks.
 int run_job(const RunArguments& arguments);
 
-// hyperrun JOB, under mpirun or srun: one device of the run. Rank 0 starts the controller.
+// `hyperrun JOB` under mpirun or srun: becomes one device of the run. Rank 0 also starts the controller.
 int run_device(const RunArguments& arguments);
 
-// Started by rank 0 of a foreign mpirun: the controller. `world`: ranks that mpirun has started.
+// The controller that rank 0 starts under a foreign mpirun. `world` is mpirun's number of ranks.
 int run_controller(const RunArguments& arguments, int world);
 
 }  // namespace hyperrun

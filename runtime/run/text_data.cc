@@ -1,5 +1,7 @@
 #include "runtime/run/text_data.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <optional>
 #include <string>
@@ -14,27 +16,28 @@ namespace hyperrun {
 
 namespace {
 
-// What is wrong with it is no checkpoint's fault.
+// Reads the job's own tokenizer. The reader's error names a bad checkpoint, but this file belongs to none.
 Tokenizer own_tokenizer(const std::string& path) try { return read_tokenizer(path); } catch (const Error& e) {
   if (e.code() != Code::kBadCheckpoint) throw;
   throw Error(Code::kBadTokenizer, e.cause()).at(e.place()).legal(e.legal());
 }
 
-// What ends a document and begins the next.
+// The text between two documents: the end of one and the begin of the next.
 std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
   if (!tokenizer) return std::string(kEndOfText);
   const std::int32_t begin = tokenizer->begin_of_text();
   return tokenizer->token(tokenizer->end_of_text()) + (begin < 0 ? "" : tokenizer->token(begin));
 }
 
-// A tokenizer beside the weights that cannot be read is none that the job uses.
+// Whether the saved tokenizer differs from the given one. One that cannot be read counts as different.
 bool is_other_than(const std::filesystem::path& saved, const Tokenizer& tokenizer) try {
   return std::filesystem::exists(saved) && read_tokenizer(saved) != tokenizer;
 } catch (const Error&) {
   return true;
 }
 
-// Of the weights that the job goes on from, where their ids mean the tokens of this tokenizer.
+// The config.json of the resumed weights. nullopt if there is none, or if they were trained with another
+// tokenizer, so that their ids mean other tokens.
 std::optional<HfConfig> resumed_config(const Job& job, const Tokenizer& tokenizer) {
   if (job.run.resume.empty()) return {};
   const std::filesystem::path directory = job.run.resume;
@@ -70,10 +73,10 @@ void require_text(const Job& job) {
 
 void check_vocab(const Job& job, const Tokenizer& tokenizer) {
   if (tokenizer.vocab_size() <= job.model.vocab) return;
-  throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
-                                   " tokens, the model " + std::to_string(job.model.vocab))
+  throw Error(Code::kBadValue, fmt::format("the tokenizer has {} tokens, the model {}",
+                                           tokenizer.vocab_size(), job.model.vocab))
       .at("model.vocab")
-      .legal(std::to_string(tokenizer.vocab_size()) + " or more");
+      .legal(fmt::format("{} or more", tokenizer.vocab_size()));
 }
 
 TextData prepare_text(const Job& job) {
@@ -95,16 +98,15 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
   const std::int64_t room = context - std::ssize(tokens);
   if (g.tokens <= room) return tokens;
   if (room <= 0)
-    throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
-                                     " tokens, a sequence is " + std::to_string(context))
+    throw Error(Code::kBadValue,
+                fmt::format("the prompt is {} tokens, a sequence is {}", tokens.size(), context))
         .at("run.generate.prompt")
         .legal("fewer tokens than a sequence")
         .fix("shorten the prompt or raise inference.context");
-  throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
-                                   " tokens of a sequence of " + std::to_string(context) + ", " +
-                                   std::to_string(g.tokens) + " more do not fit")
+  throw Error(Code::kBadValue, fmt::format("the prompt is {} tokens of a sequence of {}, {} more do not fit",
+                                           tokens.size(), context, g.tokens))
       .at("run.generate.tokens")
-      .legal("0 to " + std::to_string(room))
+      .legal(fmt::format("0 to {}", room))
       .fix("generate fewer tokens or raise inference.context");
 }
 

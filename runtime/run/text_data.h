@@ -1,4 +1,4 @@
-// The corpus as tokens, made once by the controller before the devices start.
+// The text of a job as tokens. The controller makes it once, before the devices start.
 #pragma once
 
 #include <filesystem>
@@ -15,41 +15,42 @@ namespace hyperrun {
 
 struct TextData {
   Tokenizer tokenizer;
-  std::vector<std::int32_t> tokens;  // of the corpus
+  std::vector<std::int32_t> tokens;  // the whole corpus
 };
 
-// The job's own; else the one that the resumed weights were trained with; else there is none yet.
+// The job's own tokenizer, else that of the resumed weights, else nullopt.
 std::optional<Tokenizer> find_tokenizer(const Job& job);
 
-// Reads the corpus, reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue when the
+// Reads the corpus, and reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue if the
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
 
-// Throws kBadValue for a job that trains a policy: it takes no text but samples, which another program
-// brings.
+// Throws kBadValue for a job that trains a policy. A policy trains on samples from another program, not on
+// text.
 void require_text(const Job& job);
 
-// Throws kBadValue when the tokenizer has more tokens than the model.
+// Throws kBadValue if the tokenizer has more tokens than the model.
 void check_vocab(const Job& job, const Tokenizer& tokenizer);
 
-// A text from its begin: with the token that goes before it, where the tokenizer has one.
+// The tokens of a text, after the token for the begin of a text if the tokenizer has one.
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text);
 
-// What a generation begins with; empty when the job generates nothing. Throws kBadValue at
-// run.generate.tokens when prompt and text are longer than a sequence.
+// The tokens of the job's prompt; empty if the job generates nothing. Throws kBadValue if prompt and
+// generated text are longer than a sequence.
 std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer);
 
-// What a checkpoint of the model says beside its weights.
+// The config.json of a checkpoint of the model.
 HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer);
 
-// The same of a job. Weights that it goes on from may end a text with more tokens, or others, than the
-// tokenizer has for the end of a document; where the tokenizer is theirs, their begin and ends stay.
+// The config.json of a checkpoint of the job. Resumed weights may end a text with other tokens than the
+// tokenizer's end of a document. If they were trained with this tokenizer, their begin and end tokens are
+// kept.
 HfConfig checkpoint_config(const Job& job, const Tokenizer& tokenizer);
 
-// What ends a generated sequence: the ends of those weights, and the end of a document.
+// The tokens that end a generated sequence: those of the resumed weights, and the end of a document.
 std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenizer);
 
-// Tokens as a file of int32, and back.
+// Write and read a file of tokens as int32.
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);
 std::vector<std::int32_t> read_tokens(const std::filesystem::path& path);
 

@@ -17,7 +17,7 @@ TrainingDriver::TrainingDriver(const Session& session, TrainingRecorder& recorde
       step_(options_.first_step),
       sound_steps_(options_.first_step),
       generated_(session.prompt) {
-  if (session.job.run.clock == kPaced) pacing_.emplace(session, "train", options_.overhead);
+  if (session.job.run.clock == kPaced) paced_clock_.emplace(session, "train", options_.overhead);
 }
 
 std::optional<tasks::Invocation> TrainingDriver::next() {
@@ -28,7 +28,7 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
       stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
       return tasks::Invocation{.program = kLoadProgram, .step = step_};
     case Stage::kTrain:
-      if (pacing_ && sound_steps_ < step_) return std::nullopt;
+      if (paced_clock_ && sound_steps_ < step_) return std::nullopt;
       return train();
     case Stage::kSave:
       if (sound_steps_ < step_) return std::nullopt;
@@ -42,8 +42,8 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
 tasks::Invocation TrainingDriver::train() {
   tasks::Invocation i{.program = program("train"), .step = step_};
   i.scalars[kLearningRate] = learning_rate(session().job.training, step_);
-  if (traced(step_) || pacing_) i.scalars[kTraced] = std::int64_t{1};
-  if (pacing_ && pacing_->dilation() > 0) i.scalars[kDilation] = pacing_->dilation();
+  if (traced(step_) || paced_clock_) i.scalars[kTraced] = std::int64_t{1};
+  if (paced_clock_ && paced_clock_->dilation() > 0) i.scalars[kDilation] = paced_clock_->dilation();
   if (options_.on_step) options_.on_step(step_);
   ++step_;
   stage_ = after_step();
@@ -67,9 +67,9 @@ void TrainingDriver::trained(const tasks::Invocation& invocation,
   const std::vector<InvocationStats> stats = stats_of(results);
   const double loss = output(results, "loss"), norm = output(results, "grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
-  if (pacing_) {
-    pacing_->add(stats);
-    recorder_.paced(pacing_->use());
+  if (paced_clock_) {
+    paced_clock_->add(stats);
+    recorder_.paced(paced_clock_->use());
   }
   require_finite(loss, norm, invocation.step + 1);
   sound_steps_ = invocation.step + 1;
@@ -77,9 +77,10 @@ void TrainingDriver::trained(const tasks::Invocation& invocation,
 
 void TrainingDriver::on_failed(const Error& cause) {
   if (!options_.keeps_results) return;
-  // Before the first step there is nothing to go on from, and nothing lost.
+  // Before the first step no work is lost, so no remedy for it is given.
   const bool has_learnt = sound_steps_ > 0;
-  RunDriver::on_failed(has_learnt ? with_way_on(cause, session().job, session().run_directory) : cause);
+  RunDriver::on_failed(has_learnt ? with_resume_remedy(cause, session().job, session().run_directory)
+                                  : cause);
 }
 
 std::optional<tasks::Invocation> TrainingDriver::generation_pass() {

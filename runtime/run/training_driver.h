@@ -1,10 +1,10 @@
-// The order of a training:
+// The driver of a training. It issues invocations in this order:
 //
 //   init, (load), train step by step with saves between, save, (prefill, decode token by token)
 //
-// Everything is known ahead but the results, so invocations go out as fast as the devices take them. A save
-// waits for the results of the steps before it: a state that has diverged is not written down. On the paced
-// clock every step waits for the one before, as each is measured by itself.
+// The order does not depend on results, so invocations are issued as fast as the devices take them. But a
+// save waits for the results of the steps before it, so that a diverged state is never saved. On the paced
+// clock every step waits for the one before, because each step is measured separately.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "runtime/run/generation.h"
-#include "runtime/run/pacing.h"
+#include "runtime/run/paced_clock.h"
 #include "runtime/run/session_driver.h"
 #include "runtime/run/training_recorder.h"
 
 namespace hyperrun {
 
 struct TrainingOptions {
-  std::int64_t first_step = 0;  // steps that a resumed run has behind it
-  double overhead = 0.01;       // that a paced step may have; see Pacing
-  // False: no checkpoint is written, and a failure is the caller's to tell.
+  std::int64_t first_step = 0;  // number of steps that a resumed run has done already
+  double overhead = 0.01;       // allowed overhead of a paced step; see PacedClock
+  // False: writes no checkpoint, and leaves it to the caller to report a failure.
   bool keeps_results = true;
   std::function<void(std::int64_t step)> on_step;  // called before each step is issued
 };
@@ -53,10 +53,10 @@ class TrainingDriver : public SessionDriver {
 
   TrainingRecorder& recorder_;
   TrainingOptions options_;
-  std::optional<Pacing> pacing_;
+  std::optional<PacedClock> paced_clock_;
   Stage stage_ = Stage::kInit;
-  std::int64_t step_;         // to be issued next
-  std::int64_t sound_steps_;  // whose results have come and are finite
+  std::int64_t step_;         // the next step to issue
+  std::int64_t sound_steps_;  // number of steps with finite results
   std::optional<Generation> generation_;
   std::vector<std::int32_t> generated_;
 };

@@ -1,4 +1,4 @@
-// A run of one program: a training, and what it generates at its end.
+// The kind of run of a job without programs: a training, and the generation at its end.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Describes the model to whose scale a smaller one runs.
+// Describes the model whose instructions' durations a smaller model takes.
 std::string describe_original(const Job& full) {
   const Job original = with_fewer_layers(full);
   const ModelSpec& m = original.model;
@@ -43,7 +43,7 @@ class Training : public RunKind {
     }
   }
 
-  // The small job, where another one is executed to scale.
+  // The small job, if the user's job is executed to scale.
   const Job& job() const override { return session().job; }
   std::vector<Session>& sessions() override { return sessions_; }
   const Tokenizer& tokenizer() const override { return text_->tokenizer; }
@@ -68,7 +68,7 @@ class Training : public RunKind {
     const Job& j = job();
     const Plan& plan = session().plan;
     std::printf("%s", fmt::format("{}: {} parameters on {} devices ({})\n", j.name, parameters(plan),
-                                  j.supernode.devices, mesh_text(Mesh{j.parallel.mesh}))
+                                  j.supernode.devices, describe_mesh(Mesh{j.parallel.mesh}))
                           .c_str());
     std::printf("%s", fmt::format("{} steps of {} x {} tokens, HBM {} of {} each\n", j.training.steps,
                                   j.training.batch, j.model.sequence, to_string(plan.peak()),
@@ -80,7 +80,7 @@ class Training : public RunKind {
                               describe_original(loaded_.job), to_string(session().original->peak()),
                               to_string(loaded_.job.supernode.hbm))
                       .c_str());
-    if (!j.run.resume.empty()) std::printf("%s", start_words(j, plan, first_step_).c_str());
+    if (!j.run.resume.empty()) std::printf("%s", describe_start(j, plan, first_step_).c_str());
   }
 
   Driven make_driver(RecorderOutputs outputs) override {
@@ -120,10 +120,10 @@ class Training : public RunKind {
   const Session& session() const { return sessions_.front(); }
 
   const LoadedJob& loaded_;
-  std::vector<Session> sessions_;  // one
-  std::int64_t first_step_ = 0;    // that is to be done, 0 unless the run resumes another
+  std::vector<Session> sessions_;  // exactly one
+  std::int64_t first_step_ = 0;    // the first step to do; 0 unless the run resumes another
   std::optional<TextData> text_;
-  const TrainingDriver* driver_ = nullptr;  // once it is made
+  const TrainingDriver* driver_ = nullptr;  // null before make_driver()
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-// Mean over the devices.
+// The share of a step that communication is exposed, as the mean over the devices.
 double exposed_share(std::span<const InvocationStats> stats) {
   double share = 0;
   for (const InvocationStats& s : stats)
@@ -71,7 +71,7 @@ void TrainingRecorder::step(std::int64_t step, double loss, double grad_norm,
   if (traced) add_to_trace(step, stats);
 }
 
-// A step lasts from the end of the one before.
+// A step lasts from the end of the step before. The first step lasts from its own begin.
 Nanos TrainingRecorder::step_time(std::int64_t begin, std::int64_t end) {
   if (last_end_ == 0) start_ = last_end_ = begin;
   return Nanos(end - std::exchange(last_end_, end));
@@ -82,7 +82,7 @@ void TrainingRecorder::ran(const std::string& program, std::span<const Invocatio
   for (std::size_t d = 0; d < stats.size(); ++d) add_memory(stats[d], report_.devices[d]);
 }
 
-// The report compares what was planned for the Programs that have run with what these used.
+// Adds a Program to those that have run. The report compares only their planned use with the executed use.
 void TrainingRecorder::plan_for(const std::string& program) {
   if (!programs_.insert(program).second) return;
   for (DeviceReport& device : report_.devices) {
@@ -113,7 +113,8 @@ void TrainingRecorder::summarise() {
 }
 
 Recorder::Chart TrainingRecorder::chart() const {
-  LossChart chart{job_.name, fmt::format("{} parameters, {}", report_.parameters, mesh_text(plan_.mesh)), {}};
+  LossChart chart{
+      job_.name, fmt::format("{} parameters, {}", report_.parameters, describe_mesh(plan_.mesh)), {}};
   for (const StepReport& s : report_.steps) chart.points.push_back({s.step, s.loss.value_or(0)});
   return {kLossFile, std::move(chart)};
 }

@@ -1,5 +1,5 @@
-// What a training reports: a line of metrics and of progress for each step, the trace of some, and in the
-// report what each device used.
+// The recorder of a training: a line of metrics and of progress for each step, the trace of some steps, and a
+// report with the use of each device.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@ namespace hyperrun {
 
 class TrainingRecorder : public Recorder {
  public:
-  // `job` and `plan` outlive it.
+  // `job` and `plan` must outlive the recorder.
   TrainingRecorder(const Job& job, const Plan& plan, RecorderOutputs outputs);
 
-  // A step is done; `stats` by device.
+  // Records a step; `stats` are by device.
   void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
             bool traced);
-  // A Program ran outside of steps ("init", "prefill", "decode"): the report has its memory.
+  // Records a Program outside of steps ("init", "prefill", "decode"). Only its memory goes to the report.
   void ran(const std::string& program, std::span<const InvocationStats> stats);
   void paced(const PacedUse& use) { report_.paced = use; }
 
@@ -47,8 +47,9 @@ class TrainingRecorder : public Recorder {
   const Plan& plan_;
   std::optional<ProgressLine> progress_;
   RunReport report_;
-  std::set<std::string> programs_;         // that have run
-  std::int64_t start_ = 0, last_end_ = 0;  // of the first and of the last step, Unix time, ns
+  std::set<std::string> programs_;  // Programs that have run
+  std::int64_t start_ = 0;          // begin of the first step, Unix time, ns
+  std::int64_t last_end_ = 0;       // end of the last step, Unix time, ns
 };
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// A small model in the place of a large one: the same instructions, waiting for the same.
+// A small model in place of a large one: it has the same instructions, which wait for the same ones.
 #include "runtime/compose/shrink.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using ::testing::ContainerEq;
 using ::testing::HasSubstr;
 
-// A job of the shape of a large model.
+// A job with a large model that is executed to scale.
 Job large_job(const std::string& parallel) {
   Job job = small_job(parallel);
   job.model.hidden *= 8, job.model.head_dim *= 8, job.model.ffn *= 8, job.model.vocab *= 8;
@@ -29,7 +29,7 @@ Job large_job(const std::string& parallel) {
   return job;
 }
 
-std::set<std::string> words(const std::vector<Event>& waits) {
+std::set<std::string> describe_waits(const std::vector<Event>& waits) {
   std::set<std::string> list;
   for (const Event& e : waits) list.insert(std::string(name(e.stream)) + " " + std::to_string(e.seq));
   return list;
@@ -53,7 +53,9 @@ TEST_P(Shrunk, TheSameInstructionsWaitForTheSame) {
     ASSERT_EQ(small.instrs.size(), original.instrs.size());
     for (std::size_t i = 0; i < small.instrs.size(); ++i) {
       ASSERT_EQ(name(small.instrs[i].op), name(original.instrs[i].op)) << i;
-      EXPECT_THAT(words(small.instrs[i].waits), ContainerEq(words(original.instrs[i].waits))) << i;
+      EXPECT_THAT(describe_waits(small.instrs[i].waits),
+                  ContainerEq(describe_waits(original.instrs[i].waits)))
+          << i;
     }
   }
 }
@@ -121,7 +123,8 @@ TEST(ShrunkGeneration, TheSameInstructionsMoveTheSame) {
   }
 }
 
-// Eight tokens of the small model's chunk are cut over two devices, one is not: other instructions.
+// The original splits the 8 tokens of a chunk over two devices. The small model's chunk is one token, which
+// cannot be split, so its instructions differ.
 TEST(ShrunkGeneration, AnotherLayoutIsRefused) {
   Job job = large_generation("tp:2 sp", 8);
   job.memory.policy = "hyperoffload", job.memory.tensors = {"cache"};

@@ -1,4 +1,4 @@
-// Chakra traces of simulated steps, read back with the schema: what depends on what, who sends to whom.
+// Chakra traces of simulated steps, read back with the schema: their dependencies, messages and groups.
 #include "runtime/forecast/chakra_trace.h"
 
 #include <google/protobuf/io/coded_stream.h>

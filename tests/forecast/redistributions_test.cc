@@ -1,5 +1,5 @@
-// What `hyperrun check` lists: the bytes that the simulator (and with it execution) counts, and for each
-// strategy the reason of what it is known to move.
+// The redistributions that `hyperrun check` lists. Their bytes equal those of the simulator, and so those of
+// execution. For each strategy, the tensors that it is known to move have the right reasons.
 #include "runtime/forecast/redistributions.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 std::vector<ListedStep> listed(const Job& job) { return list_redistributions(compile(job), job)[0]; }
 
-// "TENSOR CHANGE OPERATION AXES: REASON"
+// Each redistribution as a line "TENSOR CHANGE OPERATION AXES: REASON".
 std::vector<std::string> lines(const std::vector<ListedStep>& list) {
   std::vector<std::string> all;
   for (const ListedStep& s : list)
@@ -125,8 +125,8 @@ TEST(Redistributions, TwoDimensions) {
           "layers.*.ffn.up.out is split over tpy along seq"});
 }
 
-// Experts that are split in their width, under sequence parallelism: tokens are gathered, and their sums
-// scattered.
+// Experts are split in their width under sequence parallelism: tokens are gathered, and their partial sums
+// are reduce-scattered.
 TEST(Redistributions, ExpertTensorParallel) {
   Job job = small_job("tp:2 sp etp");
   job.model.experts = {.count = 4, .choices = 2, .ffn = 16};
@@ -161,7 +161,8 @@ TEST(Redistributions, Zero3) {
           "(preset zero3)"});
 }
 
-// A part of a table is taken on each stage: the pipeline's messages are only those of the residual stream.
+// Every stage slices tables such as that of rotary positions itself. Only the residual stream is sent between
+// stages.
 TEST(Redistributions, StagesSendWhatLayersMakeAndNothingElse) {
   for (const ListedStep& step : listed(small_job("pp:2 ring:2")))
     if (step.operation == "send" || step.operation == "recv") {

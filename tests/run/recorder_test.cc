@@ -1,4 +1,5 @@
-// What a run writes down, of statistics that the test makes up: every number against arithmetic by hand.
+// The files that a training writes, from made-up statistics. Every number is compared with arithmetic by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ InvocationStats stats_of(const Plan& plan, std::int64_t begin, std::int64_t end,
   s.high_water = {Bytes(begin + 1000)};
   s.spans.assign(plan.roles[0].program("train").instrs.size(), {s.begin, s.begin});
   s.traffic = {{{"all-reduce", "dp"}, 3, Bytes(500)}};
-  s.under_way = {{Nanos(end - begin), Nanos(exposed)}};  // all of the time
+  s.under_way = {{Nanos(end - begin), Nanos(exposed)}};  // the collective lasts the whole step
   s.live[0] = {{s.begin, 4096}, {s.begin + 1, 8192}, {s.end, 4096}};
   return s;
 }
@@ -38,8 +39,7 @@ RecorderOutputs outputs_in(const RunDirectory& directory) {
   return {.directory = &directory, .trace = directory.file(kTraceFile), .quiet = true};
 }
 
-// Two devices, two steps: 0 to 1000 and 100 to 1100, then from 1150 on to 3200, of which the second one
-// traced.
+// Two devices and two steps: from 0 to 1100, and from 1150 to 3200. The second step is traced.
 class Recorded : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ class Recorded : public ::testing::Test {
   RunReport report_;
 };
 
-// A step lasts from the end of the one before until its slowest device is through.
+// A step lasts from the end of the step before to the end of its slowest device.
 TEST_F(Recorded, StepTimesAndTokensPerSecond) {
   ASSERT_EQ(metrics_.size(), 2U);
   EXPECT_EQ(metrics_[0].step_time, Nanos(1100));
@@ -81,7 +81,7 @@ TEST_F(Recorded, StepTimesAndTokensPerSecond) {
   EXPECT_EQ(report_.tokens, 2 * kTokens);
 }
 
-// The metrics have the mean share of the devices, the report each device's time.
+// Metrics have the mean share over the devices, the report has the time of each device.
 TEST_F(Recorded, ExposedCommunication) {
   EXPECT_DOUBLE_EQ(metrics_[0].exposed_communication, (0.25 + 0.5) / 2);
   EXPECT_DOUBLE_EQ(metrics_[1].exposed_communication, (0.0 + 1.0) / 2);
@@ -102,7 +102,8 @@ TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
                                                          d.exposed_communication}));
 }
 
-// Categories are those of the fullest moment of all steps, also if the plan has none of a category then.
+// The categories are those of the fullest moment of all steps, even a category that the plan does not have
+// then.
 TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
   DeviceReport device = planned_use(job_, plan_.roles[0]);
   device.streams.resize(kStreams);
@@ -127,11 +128,12 @@ TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
   const auto found = std::ranges::find(hbm.categories, "communication", &CategoryUse::category);
   ASSERT_NE(found, hbm.categories.end());
   EXPECT_EQ(found->planned, Bytes(0));
-  // The order is that of the categories, whichever came first.
+  // The order is that of the enum, whichever category came first.
   EXPECT_LT(found, std::ranges::find(hbm.categories, "data", &CategoryUse::category));
 }
 
-// A generation that needs more than a step: planned and executed figures are of those programs that have run.
+// A generation that needs more memory than a step: planned and executed memory cover only Programs that have
+// run.
 TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   Job job = small_job(1, 1);
   job.run.generate.tokens = 2;
@@ -182,7 +184,7 @@ TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {
   EXPECT_EQ(at_once.exposed_communication, Nanos(750));
 }
 
-// Arrows of one step do not join those of the next.
+// A flow of the trace joins instructions of one step, and never of two steps.
 TEST_F(Recorded, FlowsAreOfOneStep) {
   const auto flows_of = [&](int steps) {
     TemporaryDirectory tmp;
@@ -207,7 +209,7 @@ TEST_F(Recorded, FlowsAreOfOneStep) {
   EXPECT_EQ(flows_of(2), 2 * flows_of(1));
 }
 
-// The trace has the traced step alone, in time since the first step's start.
+// The counter covers the traced step alone. Its times count from the start of the first step.
 TEST_F(Recorded, TheTraceCountsHbm) {
   proto::trace::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(content(directory_.file(kTraceFile))));

@@ -1,6 +1,6 @@
-// What a run of several programs does next, on devices that only remember which weights they have: every
-// token is told with the version of the weights that it was drawn with in place of its log probability, so
-// what learns from it shows how old it is, whatever the driver says.
+// The order of tasks of a run that learns from rewards, on fake devices that only remember the version of
+// their weights. The log probability of every token is replaced by that version. So each training step shows
+// how stale its tokens are, independently of the driver.
 #include "runtime/run/reinforcement_driver.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ using tasks::Invocation;
 using tasks::InvocationDone;
 
 constexpr int kSteps = 12, kBatch = 8;
-constexpr std::int32_t kEvaluations = 1 << 30;  // first number of completions of evaluations
+constexpr std::int32_t kEvaluations = 1 << 30;  // the first id of completions of evaluations
 
 Job job_of(int staleness, const std::string& more = "") {
   return parse_job(R"(
@@ -46,14 +46,14 @@ reinforcement { samples: 2 tokens: 24 staleness: )" +
       .job;
 }
 
-// Most completions are short and a few are long.
+// The length of a completion: most are short, a few are long.
 int length_of(std::int32_t id) {
   std::minstd_rand random(static_cast<unsigned>(id) * 7919U + 1);
   random.discard(3);
   return random() % 4 == 0 ? 20 : 1 + static_cast<int>(random() % 4);
 }
 
-// Durations are random, by a seed.
+// Fake devices. The duration of each task is random, from a seed.
 class Devices : public tasks::VirtualWork {
  public:
   Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed)
@@ -64,9 +64,9 @@ class Devices : public tasks::VirtualWork {
     tasks::drive(driver, devices, *this, 2);
   }
 
-  std::map<std::int64_t, std::set<int>> learned;  // by step: versions of its completions' weights
-  std::vector<std::set<int>> evaluated;           // versions in each evaluation
-  std::vector<std::int32_t> admitted;             // completions in the order of their prompts' first pass
+  std::map<std::int64_t, std::set<int>> learned;  // versions of the weights of a step's tokens, by step
+  std::vector<std::set<int>> evaluated;           // versions of the weights of an evaluation's tokens
+  std::vector<std::int32_t> admitted;             // completions in the order of their first pass
 
  private:
   Nanos lasts(const Invocation&) override { return Nanos(1 + random_() % 100); }
@@ -103,7 +103,7 @@ class Devices : public tasks::VirtualWork {
     return to_bytes(std::vector{part("token", tokens), part("logp", logp)});
   }
 
-  // A prompt takes one pass here.
+  // The next token of a completion. Every prompt fits into one prefill pass here.
   std::int32_t grow(const std::int32_t* row, bool prefill) {
     const std::int32_t id = row[kRequestId];
     if (row[kRequestCount] == 0) return 0;
@@ -116,7 +116,7 @@ class Devices : public tasks::VirtualWork {
     return ++lengths_[id] == length_of(id) ? end_ : 7;
   }
 
-  // Each evaluation has the same completions.
+  // Begins a new evaluation when an id comes again: all evaluations have the same completions.
   void evaluate(std::int32_t id) {
     const bool again = !evaluating_.insert(id).second;
     if (again) evaluating_ = {id};
@@ -136,13 +136,13 @@ class Devices : public tasks::VirtualWork {
   std::minstd_rand random_;
   std::map<std::int32_t, int> lengths_;
   std::set<std::int32_t> evaluating_;
-  int learning_ = 0, generating_ = -1;  // versions
+  int learning_ = 0, generating_ = -1;  // versions of the learner's and of the generating weights
 };
 
-// A whole run of the driver.
-class Ran {
+// A whole run on fake devices, and its results.
+class FakeRun {
  public:
-  Ran(const Job& job, unsigned seed)
+  FakeRun(const Job& job, unsigned seed)
       : programs_(sessions_of(job, compile_programs(job))), devices(programs_, tokenizer_, seed) {
     TaskSplit tasks;
     for (char c = 'a'; c <= 'p'; ++c) tasks.train.push_back({std::string(1, c), "1"});
@@ -166,14 +166,14 @@ class Ran {
  public:
   Devices devices;
   ReinforcementReport report;
-  std::vector<nlohmann::json> lines;  // lines of metrics.jsonl
+  std::vector<nlohmann::json> lines;  // the lines of metrics.jsonl
 };
 
 TEST(ReinforcementDriver, InOrderAllOfABatchIsDrawnWithTheWeightsThatLearnFromIt) {
   for (unsigned seed = 0; seed < 4; ++seed) {
-    const Ran ran(job_of(0), seed);
-    ASSERT_EQ(ran.devices.learned.size(), kSteps);
-    for (const auto& [step, versions] : ran.devices.learned)
+    const FakeRun run(job_of(0), seed);
+    ASSERT_EQ(run.devices.learned.size(), kSteps);
+    for (const auto& [step, versions] : run.devices.learned)
       EXPECT_EQ(versions, std::set{static_cast<int>(step)});
   }
 }
@@ -182,11 +182,11 @@ TEST(ReinforcementDriver, NoTokenIsDrawnWithOlderWeightsThanAllowed) {
   std::size_t mixed = 0;
   for (const int staleness : {1, 2, 5})
     for (unsigned seed = 0; seed < 8; ++seed) {
-      const Ran ran(job_of(staleness, " held_back: 0"), seed);
-      ASSERT_EQ(ran.devices.learned.size(), kSteps);
-      for (const auto& line : ran.lines) {
+      const FakeRun run(job_of(staleness, " held_back: 0"), seed);
+      ASSERT_EQ(run.devices.learned.size(), kSteps);
+      for (const auto& line : run.lines) {
         const auto step = line["step"].get<int>() - 1;
-        const std::set<int>& versions = ran.devices.learned.at(step);
+        const std::set<int>& versions = run.devices.learned.at(step);
         EXPECT_LE(*versions.rbegin(), step);
         EXPECT_EQ(line["staleness"], step - *versions.begin());
         EXPECT_LE(line["staleness"], staleness) << "step " << step << ", seed " << seed;
@@ -197,7 +197,7 @@ TEST(ReinforcementDriver, NoTokenIsDrawnWithOlderWeightsThanAllowed) {
 }
 
 TEST(ReinforcementDriver, SlotsThatABatchLeavesAreTheNextOnes) {
-  const auto filled = [](int staleness) { return Ran(job_of(staleness), 1).report.filled_slots; };
+  const auto filled = [](int staleness) { return FakeRun(job_of(staleness), 1).report.filled_slots; };
   const double in_order = filled(0), behind = filled(2);
   EXPECT_LT(in_order, 0.8) << "a batch ends with its longest alone";
   EXPECT_GT(behind, in_order + 0.2);
@@ -205,33 +205,33 @@ TEST(ReinforcementDriver, SlotsThatABatchLeavesAreTheNextOnes) {
 
 TEST(ReinforcementDriver, NoPromptOvertakesThoseOfABatchBefore) {
   for (unsigned seed = 0; seed < 8; ++seed) {
-    const Ran ran(job_of(3), seed);
-    EXPECT_EQ(std::ssize(ran.devices.admitted), kSteps * kBatch);
+    const FakeRun run(job_of(3), seed);
+    EXPECT_EQ(std::ssize(run.devices.admitted), kSteps * kBatch);
     const auto batch = [](std::int32_t id) { return id / kBatch; };
-    EXPECT_TRUE(std::ranges::is_sorted(ran.devices.admitted, {}, batch)) << "seed " << seed;
+    EXPECT_TRUE(std::ranges::is_sorted(run.devices.admitted, {}, batch)) << "seed " << seed;
   }
 }
 
 TEST(ReinforcementDriver, AnEvaluationIsDrawnWithOneVersionOfWeights) {
   for (unsigned seed = 0; seed < 6; ++seed) {
-    const Ran ran(job_of(2, " evaluate_every: 3"), seed);
+    const FakeRun run(job_of(2, " evaluate_every: 3"), seed);
     std::vector<std::set<int>> told;
-    for (const auto& line : ran.lines)
+    for (const auto& line : run.lines)
       if (line.contains("held_back_reward")) told.push_back({line["step"].get<int>()});
-    EXPECT_EQ(ran.devices.evaluated, told);
+    EXPECT_EQ(run.devices.evaluated, told);
     EXPECT_EQ(told.front(), std::set{0});
     EXPECT_EQ(told.back(), std::set{kSteps});
   }
 }
 
-// 8 completions a step, with 1 to 4 or 20 counted tokens.
+// Every step trains on 8 completions; the report counts all of their tokens.
 TEST(ReinforcementDriver, WhatWasLearnedFromIsCounted) {
-  const Ran ran(job_of(1), 3);
+  const FakeRun run(job_of(1), 3);
   std::int64_t tokens = 0;
   for (std::int32_t id = 0; id < kSteps * kBatch; ++id) tokens += length_of(id);
-  EXPECT_EQ(ran.report.learned_completions, kSteps * kBatch);
-  EXPECT_EQ(ran.report.learned_tokens, tokens);
-  EXPECT_GT(ran.report.decode_passes, 0);
+  EXPECT_EQ(run.report.learned_completions, kSteps * kBatch);
+  EXPECT_EQ(run.report.learned_tokens, tokens);
+  EXPECT_GT(run.report.decode_passes, 0);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The order of a run, from the invocations that the driver hands out and the results that it is told.
+// The order of a training: the invocations that the driver issues, and its reactions to results.
 #include "runtime/run/training_driver.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One device, four steps, saved after every second.
+// One device and four steps, with a save after every second step.
 class Driven : public ::testing::Test {
  protected:
   Driven() {
@@ -40,7 +40,7 @@ class Driven : public ::testing::Test {
     return name == "train" ? "train " + std::to_string(i.step) : name;
   }
 
-  // All invocations that the driver issues before it needs results.
+  // All invocations that the driver issues before it waits for results.
   std::vector<std::string> issued() {
     std::vector<std::string> titles;
     while (const auto i = next()) titles.push_back(title(session_, *i));
@@ -53,7 +53,7 @@ class Driven : public ::testing::Test {
     return i;
   }
 
-  // The oldest invocation that is out is done, with these statistics.
+  // Completes the oldest pending invocation with these statistics.
   void done(const InvocationStats& stats, std::map<std::string, double> outputs = {}) {
     const tasks::Invocation oldest = out_.front();
     out_.erase(out_.begin());
@@ -61,7 +61,7 @@ class Driven : public ::testing::Test {
                                  {oldest.id, std::move(outputs), to_bytes(stats, 0, false)}});
   }
 
-  // The oldest is a step, with this loss.
+  // Completes the oldest pending invocation, a training step, with this loss.
   void done(double loss) {
     InvocationStats stats;
     stats.begin = 1000 * out_.front().step;
@@ -92,8 +92,8 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }
 
-// An arena's high water is that of the whole run: if training has little state in HBM at once, "init" needs
-// the most.
+// The high water of an arena is that of the whole run. If most of the state is evicted in a step, "init" may
+// need the most HBM.
 TEST_F(Driven, WhatInitTakesIsInTheReport) {
   Role& role = session_.plan.roles[0];
   Program& init = role.programs[session_.plan.program_index("init")];
@@ -108,7 +108,7 @@ TEST_F(Driven, WhatInitTakesIsInTheReport) {
   EXPECT_EQ(hbm.planned_peak, init.peak[0]);
 }
 
-// A divergence is an error with its step, and never overwrites a sound checkpoint.
+// A diverged step is an error that names the step, and is never saved.
 TEST_F(Driven, ADivergedStepIsNotSaved) {
   EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
   done(InvocationStats{});

@@ -1,5 +1,5 @@
-// What is made of paced steps, of statistics that the test makes up.
-#include "runtime/run/pacing.h"
+// The paced clock: its dilation and its comparison of times, from made-up statistics.
+#include "runtime/run/paced_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 namespace hyperrun::testing {
 namespace {
 
-class PacingOf : public ::testing::Test {
+class PacedClockTest : public ::testing::Test {
  protected:
-  // All devices take their simulated times, stretched; the last one ends `late` after that.
+  // The simulated step of all devices, stretched by `dilation`. The last device ends `late` ns later.
   std::vector<InvocationStats> steps(double dilation, std::int64_t late) const {
     const SimResult r = simulate(session_.plan, "train", session_.job.supernode, Topology::one_host(4));
     std::vector<InvocationStats> stats;
@@ -37,29 +37,29 @@ class PacingOf : public ::testing::Test {
   Session session_;
 };
 
-TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
+TEST_F(PacedClockTest, AStepAsSimulatedIsMeasuredAsPredicted) {
   session_.job.run.dilation = 250;
-  Pacing pacing(session_, "train");
-  EXPECT_EQ(pacing.dilation(), 250);
-  const std::int64_t predicted = pacing.use().predicted.value;
-  for (const std::int64_t late : {0, 250'000, 2'500'000}) pacing.add(steps(250, late));
-  EXPECT_EQ(pacing.use().steps, 3);
-  EXPECT_EQ(pacing.use().measured, Nanos(predicted + 1000)) << "the median";
+  PacedClock clock(session_, "train");
+  EXPECT_EQ(clock.dilation(), 250);
+  const std::int64_t predicted = clock.use().predicted.value;
+  for (const std::int64_t late : {0, 250'000, 2'500'000}) clock.add(steps(250, late));
+  EXPECT_EQ(clock.use().steps, 3);
+  EXPECT_EQ(clock.use().measured, Nanos(predicted + 1000)) << "the median";
   std::int64_t count = 0;
-  for (const PacedInstruction& i : pacing.use().instructions) {
+  for (const PacedInstruction& i : clock.use().instructions) {
     EXPECT_EQ(i.measured, i.predicted) << i.instruction;
     count += i.count;
   }
   EXPECT_EQ(count, 3 * 4 * std::ssize(session_.plan.roles[0].program("train").instrs));
 }
 
-TEST_F(PacingOf, TheFirstStepChoosesADilationInWhichTheWorkFits) {
-  Pacing pacing(session_, "train");
-  EXPECT_EQ(pacing.dilation(), 0);
-  const std::int64_t slow = 100'000'000'000;  // 100 s of real work: all of it counts
-  pacing.add(steps(1, slow));
-  EXPECT_EQ(pacing.use().steps, 0) << "it is not measured itself";
-  EXPECT_GE(pacing.dilation() * static_cast<double>(pacing.use().predicted.value), 4.0 * slow);
+TEST_F(PacedClockTest, TheFirstStepChoosesADilationInWhichTheWorkFits) {
+  PacedClock clock(session_, "train");
+  EXPECT_EQ(clock.dilation(), 0);
+  const std::int64_t slow = 100'000'000'000;  // 100 s of real work, all of which must fit
+  clock.add(steps(1, slow));
+  EXPECT_EQ(clock.use().steps, 0) << "it is not measured itself";
+  EXPECT_GE(clock.dilation() * static_cast<double>(clock.use().predicted.value), 4.0 * slow);
 }
 
 }  // namespace

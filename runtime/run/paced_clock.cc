@@ -1,4 +1,4 @@
-#include "runtime/run/pacing.h"
+#include "runtime/run/paced_clock.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,14 @@
 namespace hyperrun {
 namespace {
 
-// Cores are to be idle three quarters of the time, so that hardly anything waits for one.
+// The least ratio of paced time to real work. With cores idle three quarters of the time, hardly any
+// instruction waits for one.
 constexpr double kRoom = 4;
-// What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
-// real work, for about as long as an instruction works.
+// The cost of starting, stopping and waking one instruction, ns. A thread that wakes may also wait for the
+// real work of others, about as long as an instruction works; choose_dilation() adds that.
 constexpr double kOverheadNanos = 400e3;
 
-// Of an invocation, as the wall sees it.
+// The wall time of an invocation, ns.
 std::int64_t wall(std::span<const InvocationStats> stats) {
   std::int64_t begin = stats.front().begin, end = stats.front().end;
   for (const InvocationStats& s : stats) begin = std::min(begin, s.begin), end = std::max(end, s.end);
@@ -27,7 +28,7 @@ std::int64_t length(const Span& s) { return s.end - s.begin; }
 
 }  // namespace
 
-Pacing::Pacing(const Session& session, std::string_view program, double overhead)
+PacedClock::PacedClock(const Session& session, std::string_view program, double overhead)
     : plan_(session.pace()),
       program_(program),
       overhead_(overhead),
@@ -38,14 +39,14 @@ Pacing::Pacing(const Session& session, std::string_view program, double overhead
   use_.predicted = simulated_.makespan;
 }
 
-void Pacing::add(std::span<const InvocationStats> stats) {
+void PacedClock::add(std::span<const InvocationStats> stats) {
   if (use_.dilation > 0)
     compare(stats);
   else
-    choose(stats);
+    choose_dilation(stats);
 }
 
-void Pacing::choose(std::span<const InvocationStats> stats) {
+void PacedClock::choose_dilation(std::span<const InvocationStats> stats) {
   double overhead = 0;
   for (const InvocationStats& s : stats) {
     const Nanos working = s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
@@ -58,7 +59,7 @@ void Pacing::choose(std::span<const InvocationStats> stats) {
   use_.dilation = std::ceil(std::max(overhead, room) / static_cast<double>(use_.predicted.value));
 }
 
-void Pacing::compare(std::span<const InvocationStats> stats) {
+void PacedClock::compare(std::span<const InvocationStats> stats) {
   const auto undilated = [&](std::int64_t t) { return std::llround(static_cast<double>(t) / use_.dilation); };
   for (std::size_t d = 0; d < stats.size(); ++d) {
     const auto device = static_cast<int>(d);
