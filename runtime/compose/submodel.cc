@@ -297,7 +297,7 @@ Compiled compile_submodel(const SubmodelSpec& spec, const Moves* like) {
   if (!is_encoder(spec) && ends(spec)) programs.push_back(lowering.score());
   if (clips(spec)) programs.push_back(lowering.norm());
   programs.push_back(lowering.update());
-  finish(out, spec.job, like);
+  assign_memory_and_events(out, spec.job, like);
   return out;
 }
 
