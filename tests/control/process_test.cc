@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(process::ChildProcess, PassesOutputOnAndTellsTheEnd) {
+TEST(ChildProcess, PassesOutputOnAndTellsTheEnd) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   std::promise<std::pair<int, std::string>> ended;
@@ -32,12 +32,12 @@ TEST(process::ChildProcess, PassesOutputOnAndTellsTheEnd) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "oops");
 }
 
-TEST(process::ChildProcess, ItsEndIsSeenThoughADescendantHoldsItsOutput) {
+TEST(ChildProcess, ItsEndIsSeenThoughADescendantHoldsItsOutput) {
   process::ChildProcess child({"sh", "-c", "sleep 30 & exit 0"}, {});
   EXPECT_TRUE(child.wait_for(seconds(10)));
 }
 
-TEST(process::ChildProcess, IsKilledWithItsGroup) {
+TEST(ChildProcess, IsKilledWithItsGroup) {
   const Stopwatch watch;
   {
     process::ChildProcess child({"sh", "-c", "trap '' TERM; echo ready >&2; sleep 30; sleep 30"}, {});
@@ -53,7 +53,7 @@ TEST(process::ChildProcess, IsKilledWithItsGroup) {
   EXPECT_LT(watch.seconds(), 10);
 }
 
-TEST(process::ChildProcess, KeepsTheEndOfALongComplaint) {
+TEST(ChildProcess, KeepsTheEndOfALongComplaint) {
   testing::internal::CaptureStderr();
   process::ChildProcess child(
       {"sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done >&2"}, {});
@@ -63,7 +63,7 @@ TEST(process::ChildProcess, KeepsTheEndOfALongComplaint) {
   EXPECT_EQ(child.stderr_tail(), all.substr(all.size() - 4096));
 }
 
-TEST(process::ChildProcess, AMissingProgramIsAnError) {
+TEST(ChildProcess, AMissingProgramIsAnError) {
   try {
     process::ChildProcess child({"no-such-mpirun", "-np", "2"}, {});
     FAIL();
@@ -74,7 +74,7 @@ TEST(process::ChildProcess, AMissingProgramIsAnError) {
 }
 
 // A killed parent leaves no child behind.
-TEST(process::ChildProcess, EndsWithTheProcessThatHasStartedIt) {
+TEST(ChildProcess, EndsWithTheProcessThatHasStartedIt) {
   const int parent = process::start_process({CONTROL_ACTOR, "parent"}, {}, {});
   process::LocalRanks children;
   children.add_launcher(parent, "");
@@ -88,7 +88,7 @@ TEST(process::ChildProcess, EndsWithTheProcessThatHasStartedIt) {
   close(fd);
 }
 
-TEST(process::SpawnedController, TellsItsAddressAndEndsWithItsDevices) {
+TEST(SpawnedController, TellsItsAddressAndEndsWithItsDevices) {
   const auto spawned = process::spawn_controller_process({CONTROL_ACTOR, "controller", "2"},
                                                          {{"HYPERRUN_SECRET", test_options(1).secret}});
   EXPECT_THAT(spawned.address, testing::StartsWith("127.0.0.1:"));
@@ -98,12 +98,12 @@ TEST(process::SpawnedController, TellsItsAddressAndEndsWithItsDevices) {
   EXPECT_EQ(process::wait_for_controller(spawned, 10), static_cast<int>(ExitCode::kDiverged));
 }
 
-TEST(process::SpawnedController, IsOverWhenItEndsBeforeItTells) {
+TEST(SpawnedController, IsOverWhenItEndsBeforeItTells) {
   EXPECT_THROW(process::spawn_controller_process({"true"}, {}), Error);
 }
 
 // No rank survives its controller, not even one whose main thread hangs.
-TEST(process::SpawnedController, DevicesEndWhenItDies) {
+TEST(SpawnedController, DevicesEndWhenItDies) {
   const auto spawned = process::spawn_controller_process({CONTROL_ACTOR, "controller", "2", "dies"},
                                                          {{"HYPERRUN_SECRET", test_options(1).secret}});
   Fleet fleet;

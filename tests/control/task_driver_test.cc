@@ -77,7 +77,7 @@ std::vector<std::unique_ptr<ThreadDevice>> three_devices(const Controller& contr
   return all;
 }
 
-TEST(tasks::TaskDriver, RunsProgramsSideBySide) {
+TEST(TaskDriver, RunsProgramsSideBySide) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   TwoPrograms driver(200);
@@ -93,7 +93,7 @@ TEST(tasks::TaskDriver, RunsProgramsSideBySide) {
   }
 }
 
-TEST(tasks::TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
+TEST(TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   TwoPrograms driver(200);
@@ -106,7 +106,7 @@ TEST(tasks::TaskDriver, AProgramThatFailsEndsTheRunWithItsName) {
 }
 
 // Device 1 runs the learner alone.
-TEST(tasks::TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
+TEST(TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
   Controller controller(test_options(3));
   ThreadDevice zero(controller.address(), 0, 3), two(controller.address(), 2, 3);
   std::thread one([&] {
@@ -134,7 +134,7 @@ class Stuck : public TwoPrograms {
   }
 };
 
-TEST(tasks::TaskDriver, ADeadlockEndsTheRunWithItsNames) {
+TEST(TaskDriver, ADeadlockEndsTheRunWithItsNames) {
   Controller controller(test_options(3));
   auto all = three_devices(controller);
   Stuck driver;
