@@ -12,7 +12,6 @@
 #include <set>
 #include <utility>
 
-#include "runtime/base/format.h"
 #include "runtime/base/parallel.h"
 
 namespace hyperrun {

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {

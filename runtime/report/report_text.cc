@@ -7,7 +7,6 @@
 #include <map>
 #include <tuple>
 
-#include "runtime/base/format.h"
 #include "runtime/report/paced.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"

@@ -1,20 +1,12 @@
 // Tests of small functions on texts and lists that every folder uses.
 #include <gtest/gtest.h>
 
-#include "runtime/base/format.h"
 #include "runtime/base/joined.h"
 #include "runtime/base/median.h"
 #include "runtime/base/whole_number.h"
 
 namespace hyperrun {
 namespace {
-
-TEST(Format, AnyLength) {
-  EXPECT_EQ(format("%s", ""), "");
-  EXPECT_EQ(format("%d of %.1f %%", 3, 4.25), "3 of 4.2 %");
-  const std::string tall(5000, 'x');
-  EXPECT_EQ(format("<%s>", tall.c_str()), "<" + tall + ">");
-}
 
 TEST(WholeNumber, IsReadOrSaysWhyNot) {
   std::int32_t n = 7;
