@@ -58,9 +58,10 @@ struct Tiles {
 // much as others.
 struct Scores {
   Figure forward{0}, backward{0};  // bytes of memory traffic for each score; 0: scores stay on the chip
-  // Fused kernels need heads x sequences to be a multiple of `multiple`. Otherwise the figures `apart` hold.
+  Figure kernels{1};               // kernels that a feeder hands over for one attention, each way
+  // Fused kernels need heads x sequences to be a multiple of `multiple`. Otherwise these figures hold.
   Figure multiple{1}, forward_apart{0}, backward_apart{0};
-  Figure kernels{1}, kernels_apart{1};  // kernels that a feeder hands over for one attention, each way
+  Figure kernels_apart{1};
   bool together(double heads) const { return std::fmod(heads, multiple.value) == 0; }
   bool operator==(const Scores&) const = default;
 };

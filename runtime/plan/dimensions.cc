@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+
 namespace hyperrun {
 namespace {
 
