@@ -79,8 +79,8 @@ std::string loss_line(const RunReport& report) {
   }
   if (first == nullptr) return "";
   auto at = [](const StepReport& s) {
-    return format(std::abs(*s.loss) < 1e6 ? "%.4f at step %lld" : "%.4g at step %lld", *s.loss,
-                  static_cast<long long>(s.step));
+    return std::abs(*s.loss) < 1e6 ? fmt::format("{:.4f} at step {}", *s.loss, s.step)
+                                   : fmt::format("{:.4g} at step {}", *s.loss, s.step);
   };
   std::string text = "loss " + at(*first);
   if (last != first) text += ", " + at(*last);

@@ -234,7 +234,8 @@ TEST(Machine, ScoresInMemoryCostTheirBytes) {
   const double scores = 2 * 3 * 64 * 64, product = 2 * scores * 16;  // operations of a whole product
   EXPECT_DOUBLE_EQ(nanos(forward), product) << "two halves";
   EXPECT_DOUBLE_EQ(nanos(backward), 2.5 * product) << "five halves";
-  m.scores = {{8}, {9}, {3}, {42}, {52}};
+  m.scores = {
+      .forward = {8}, .backward = {9}, .multiple = {3}, .forward_apart = {42}, .backward_apart = {52}};
   EXPECT_DOUBLE_EQ(nanos(forward), 2 * product + 8 * scores);
   EXPECT_DOUBLE_EQ(nanos(backward), 4 * product + 9 * scores);
   m.scores.multiple = {4};
@@ -264,7 +265,8 @@ TEST(Machine, AttentionWithoutAMaskIsOfWholeProducts) {
   EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, true), product * 2) << "64 of 64 + 64";
   EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), 2 * product * 1.5) << "128 of 128 + 64";
   m.attention.half = {0};
-  m.scores = {{8}, {9}, {3}, {42}, {52}};
+  m.scores = {
+      .forward = {8}, .backward = {9}, .multiple = {3}, .forward_apart = {42}, .backward_apart = {52}};
   EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), nanos(instr::Attention{}, true));
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), nanos(instr::AttentionGrad{}, true));
 }
