@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/inference/vectors_io.h"
 #include "runtime/ir/programs.h"

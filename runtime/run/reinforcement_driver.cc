@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/ir/programs.h"
 #include "runtime/reinforce/reward.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/run/failure.h"
 #include "runtime/run/protocol.h"
 #include "runtime/run/results.h"

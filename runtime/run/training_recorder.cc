@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/report/instruction_trace.h"
 #include "runtime/run/device_use.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 
 namespace hyperrun {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/inference/vectors_io.h"
 #include "tests/support/jobs.h"

@@ -11,7 +11,7 @@
 
 #include "collectives/group.h"
 #include "runtime/compile/compile.h"
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 #include "runtime/device/device_threads.h"
 #include "runtime/device/state_files.h"
 #include "runtime/device/tensor_parts.h"

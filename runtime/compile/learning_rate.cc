@@ -1,4 +1,4 @@
-#include "runtime/compile/schedule.h"
+#include "runtime/compile/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
