@@ -40,7 +40,7 @@ constexpr const char* kExamples = R"(Examples:
   mpirun --oversubscribe -np 4 hyperrun examples/quickstart.textproto
   hyperrun JOB --hostfile hosts                    on several hosts
   hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
-  hyperrun check JOB                               validate, print the plan
+  hyperrun check JOB                               does it fit, how long is a step, what does it send
   hyperrun check JOB --memory memory.svg           and draw what fills HBM over a step
   hyperrun generate runs/quickstart --prompt "Call me"
                                                    let the trained model go on
@@ -270,7 +270,8 @@ int parse_and_run(std::vector<std::string> words) {
   SimArguments sim;
   int world = 0;
   run_app->footer("Example:\n  hyperrun run examples/quickstart.textproto --run-dir runs/second");
-  auto* check_app = app.add_subcommand("check", "validate a job and print its plan, without MPI");
+  auto* check_app =
+      app.add_subcommand("check", "does a job fit, how long is a step, what does it send; without MPI");
   check_app->footer(
       "Examples:\n  hyperrun check examples/quickstart.textproto              does it fit, how long is a "
       "step, what does it send\n"

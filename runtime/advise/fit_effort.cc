@@ -13,7 +13,7 @@ constexpr Effort kGraph = 4;
 constexpr std::int64_t kThreads = 2;
 
 // Planning transfers tries several plans of two policies. In a long Program only a few micro-batches are
-// planned (kLeastFolded of runtime/compile/role_planner.cc) and repeated.
+// planned (kMinCompressed of runtime/compile/role_planner.cc) and repeated.
 constexpr Effort kFirst = 8192, kPlanned = 100, kSpread = 8;
 constexpr Effort kReacting = 3;
 

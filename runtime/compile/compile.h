@@ -20,25 +20,23 @@
 
 namespace hyperrun {
 
-// Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
-// that was decided. Of its training step: into which tiles its rows are cut, those of experts first; in
-// which order passes are done that are paired; in which all is, where updates come early (early_updates.h).
+// The decisions about one role that another compilation of the same job can reuse.
 struct RoleMoves {
-  std::vector<OffloadPlan> programs;
-  std::vector<std::size_t> buffers;
-  ExpertTiling tiling;
-  CollectiveTiling chunks;
-  std::vector<std::int32_t> pairs;  // order of paired passes (runtime/mpmd/pairs.h)
-  std::vector<std::int32_t> order;
+  std::vector<OffloadPlan> programs;  // the evictions of each Program of the role
+  std::vector<std::size_t> buffers;   // the buffers that each Program had when they were decided
+  ExpertTiling tiling;                // tiles of the training step's rows of experts
+  CollectiveTiling chunks;            // tiles of its other collectives
+  std::vector<std::int32_t> pairs;    // the order of its paired passes (runtime/mpmd/pairs.h)
+  std::vector<std::int32_t> order;    // its order with early updates (early_updates.h); empty: as lowered
 };
 using Moves = std::vector<RoleMoves>;
 
-// Transfers whose planning takes long, that are refused (kDoesNotFit) in place of it.
+// Jobs that are refused with kDoesNotFit instead of planning their transfers, which takes long.
 struct Refusals {
-  // Of a job that no plan fits, as more is live at once whatever moves; else it is planned for the least HBM
-  // and pool.
+  // Refuses a job whose live bytes exceed the budget whatever is evicted. Otherwise such a job is planned for
+  // the least HBM and pool.
   bool hopeless = false;
-  // Of a step of more instructions, where a few micro-batches do not say how all fit.
+  // Refuses a step of more instructions if a few of its micro-batches cannot stand for all.
   std::size_t longest = std::numeric_limits<std::size_t>::max();
   bool operator==(const Refusals&) const = default;
 };

@@ -47,13 +47,31 @@ std::size_t fullest_role(const Plan& plan) {
   return static_cast<std::size_t>(fullest - plan.roles.begin());
 }
 
-// The first answer: whether the job fits. A run is refused by the same peak.
+// What a job needs of a tier beyond HBM, all devices together, beside its budget: ", 21.8 MiB of 8.00 MiB of
+// the pool".
+std::string describe_tier(const Plan& plan, Tier tier, Bytes budget) {
+  const Bytes needed = plan.of_all_devices(tier);
+  if (needed.value == 0) return "";
+  return fmt::format(", {} of {} of {}", to_string(needed), to_string(budget),
+                     tier == Tier::kPool ? "the pool" : name(tier));
+}
+
+// A run is refused for the same tiers.
+bool fits(const Job& job, const Plan& plan) {
+  const SupernodeSpec& spec = job.supernode;
+  return plan.peak() <= spec.hbm && plan.of_all_devices(Tier::kPool) <= spec.pool &&
+         plan.of_all_devices(Tier::kFlash) <= spec.flash;
+}
+
+// The first answer: whether the job fits, and what fills HBM.
 void print_fit(const Job& job, const Plan& plan) {
+  const SupernodeSpec& spec = job.supernode;
   const std::size_t fullest = fullest_role(plan);
-  const Bytes peak = plan.peak(), budget = job.supernode.hbm;
   const std::string where = plan.roles.size() > 1 ? ", the most in " + describe_role(job, fullest) : "";
-  print(fmt::format("{}: {} of {} of HBM{}\n", peak <= budget ? "fits" : "does not fit", to_string(peak),
-                    to_string(budget), where));
+  print(fmt::format("{}: {} of {} of HBM{}{}{}\n", fits(job, plan) ? "fits" : "does not fit",
+                    to_string(plan.peak()), to_string(spec.hbm), where,
+                    describe_tier(plan, Tier::kPool, spec.pool),
+                    describe_tier(plan, Tier::kFlash, spec.flash)));
   print(fmt::format("\nHBM of each device{}, by category at the fullest moment\n{}",
                     of_role(job, plan, fullest), hbm_table(job, plan.roles[fullest])));
   if (plan.roles.size() > 1) print(fmt::format("\npeak of each stage\n{}", role_peaks_table(job, plan)));
@@ -68,6 +86,7 @@ void print_step(const Job& job, const Plan& plan) {
   const Machine machine = machine_of(job.supernode);
   const JobForecast f = forecast(job, plan, hosts_of(machine, job.supernode.devices));
   const SimulatedUse use = simulated_use(f, machine);
+  if (!fits(job, plan)) print("\nthe step below is simulated as if the job fitted\n");
   print(fmt::format("\n{}\nwhere the step goes, by device\n{}", step_table(use, machine.name),
                     breakdown_table(use)));
   if (const std::string table = traffic_table(f.train); !table.empty())
@@ -128,12 +147,12 @@ void require_room_for(const LoadedJob& loaded, Plan& plan) try { require_fit(loa
 // The small job that is executed in place of a job with run.shrink.
 Scaled check_scale(const Job& job, Bytes peak) {
   Scaled scaled = compile_to_scale(job, peak);
-  std::printf(
-      "\nexecuted to scale by a smaller model: %d layers, hidden %d, vocabulary %d, %d x %d tokens; HBM %s "
-      "of %s\n",
-      scaled.job.model.layers, scaled.job.model.hidden, scaled.job.model.vocab, scaled.job.training.batch,
-      scaled.job.model.sequence, to_string(scaled.plan.peak()).c_str(),
-      to_string(scaled.job.supernode.hbm).c_str());
+  const ModelSpec& m = scaled.job.model;
+  print(
+      fmt::format("\nexecuted to scale by a smaller model: {} layers, hidden {}, vocabulary {}, {} x {} "
+                  "tokens; HBM {} of {}\n",
+                  m.layers, m.hidden, m.vocab, scaled.job.training.batch, m.sequence,
+                  to_string(scaled.plan.peak()), to_string(scaled.job.supernode.hbm)));
   return scaled;
 }
 
@@ -151,7 +170,9 @@ void print_answers(const CheckArguments& arguments, const LoadedJob& loaded, con
   const Job& job = loaded.job;
   std::vector<std::string> axes;
   for (const MeshAxis& axis : job.parallel.mesh) axes.push_back(fmt::format("{}={}", axis.name, axis.size));
-  print(fmt::format("{}: {} devices, mesh {}\n\n", job.name, job.supernode.devices, joined(axes, " ")));
+  const int devices = job.supernode.devices;
+  print(fmt::format("{}: {} device{}{}{}\n\n", job.name, devices, devices == 1 ? "" : "s",
+                    axes.empty() ? "" : ", mesh ", joined(axes, " ")));
   print_fit(job, compiled.plan);
   print_step(job, compiled.plan);
   if (!arguments.memory.empty()) print_step_memory(job, compiled.plan, arguments.memory);

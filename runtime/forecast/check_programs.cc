@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "runtime/advise/job_warnings.h"
@@ -16,6 +17,7 @@
 #include "runtime/run/omni_inputs.h"
 #include "runtime/run/reinforcement_inputs.h"
 #include "runtime/run/resume.h"
+#include "runtime/sim/simulate.h"
 
 namespace hyperrun {
 namespace {
@@ -32,16 +34,39 @@ std::string describe_ranks(const std::vector<int>& ranks) {
   return joined(runs);
 }
 
-Bytes bytes_sent(const Plan& plan) {
+// Bytes that all devices send in one run of the plan's Program number `program`.
+Bytes bytes_sent(const Plan& plan, std::size_t program) {
   Bytes sum{};
   for (std::int64_t d = 0; d < plan.mesh.devices(); ++d)
-    for (const Instr& instr : plan.of_device(d).programs.front().instrs) sum += work(instr, plan.mesh).wire;
+    for (const Instr& instr : plan.of_device(d).programs[program].instrs) sum += work(instr, plan.mesh).wire;
   return sum;
+}
+
+// Adds a row for each Program of the plan but "init": how long it takes in the simulator, and what it sends.
+void add_runs(const std::string& program, const Plan& plan, const SupernodeSpec& spec, Table& table) {
+  const std::vector<Program>& programs = plan.roles.front().programs;
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    if (programs[i].name != "init")
+      table.row({program, programs[i].name, to_string(makespan(plan, programs[i].name, spec)),
+                 to_string(bytes_sent(plan, i))});
+}
+
+Table table_of_runs() {
+  return Table({left("program"), left("Program"), right("time"), right("sent, all devices")});
+}
+
+void print_runs(const Table& runs) {
+  std::printf("\none run of each Program, simulated alone (hyperrun sim JOB simulates whole steps)\n%s",
+              runs.str("  ").c_str());
 }
 
 void print_devices(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
   Table devices({left("device"), right("HBM"), right("budget")});
   const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
+  const auto fullest = std::ranges::max_element(peaks);
+  std::printf("\n%s", fmt::format("fits: {} of {} of HBM, the most on device {}\n", to_string(*fullest),
+                                  to_string(spec.hbm), fullest - peaks.begin())
+                          .c_str());
   for (std::size_t d = 0; d < peaks.size(); ++d)
     if (d == 0 || peaks[d] != peaks[d - 1])  // the first device of a run with equal peaks
       devices.row({std::to_string(d), to_string(peaks[d]), to_string(spec.hbm)});
@@ -59,12 +84,14 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
   Table table(
       {left("program"), left("does"), left("devices"), left("mesh"), left("Programs"), right("HBM alone")});
   Table exchanges({left("weights of"), left("go to"), left("devices"), right("sent, all devices")});
+  Table runs = table_of_runs();
   for (const CompiledProgram& p : programs) {
     if (!p.weights.empty()) {
       exchanges.row(
-          {programs.front().name, p.weights, describe_ranks(p.ranks), to_string(bytes_sent(p.plan))});
+          {programs.front().name, p.weights, describe_ranks(p.ranks), to_string(bytes_sent(p.plan, 0))});
       continue;
     }
+    add_runs(p.name, p.plan, job.supernode, runs);
     std::string does;
     for (const ProgramSpec& spec : job.programs)
       if (spec.name == p.name) does = spec.does;
@@ -73,6 +100,7 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
   }
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
   print_devices(plans_of(programs, job.supernode.devices), job.supernode);
+  print_runs(runs);
 }
 
 // Checks a job with encoders.
@@ -93,6 +121,11 @@ void check_omni(const LoadedJob& loaded) {
   for (const CompiledProgram& s : plan.stages) row(s, "", "", "");
   std::printf("%s: %d devices\n\n%s", job.name.c_str(), job.supernode.devices, table.str("  ").c_str());
   print_devices(plans_of(plan, job.supernode.devices), job.supernode);
+  Table runs = table_of_runs();
+  for (const OmniPlan::Encoder& e : plan.encoders)
+    add_runs(e.program.name, e.program.plan, job.supernode, runs);
+  for (const CompiledProgram& s : plan.stages) add_runs(s.name, s.plan, job.supernode, runs);
+  print_runs(runs);
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
@@ -119,8 +152,9 @@ void check_learning(LoadedJob& loaded) {
 
 int check_programs(LoadedJob& loaded, const CheckArguments& arguments) {
   const Job& job = loaded.job;
-  if (!arguments.memory.empty())
-    throw Error(Code::kUsage, "--memory draws the step of one program, and the job has several")
+  if (!arguments.memory.empty() || arguments.layouts || arguments.traffic)
+    throw Error(Code::kUsage,
+                "--memory, --layouts and --traffic are of the step of one program, and the job has several")
         .at("hyperrun check")
         .legal("a job without programs")
         .fix("leave it out");

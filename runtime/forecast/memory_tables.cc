@@ -38,7 +38,7 @@ std::string hbm_table(const Job& job, const Role& role) {
 }
 
 std::string role_peaks_table(const Job& job, const Plan& plan) {
-  Table table({left("devices"), right("peak"), right("of the budget")});
+  Table table({left("stage"), right("peak"), right("of the budget")});
   for (std::size_t r = 0; r < plan.roles.size(); ++r)
     table.row({describe_role(job, r), to_string(plan.roles[r].peak()),
                share(plan.roles[r].peak(), job.supernode.hbm)});

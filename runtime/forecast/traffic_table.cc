@@ -33,8 +33,8 @@ std::string traffic_table(const SimResult& step) {
       sum.of_all += step.traffic[d][k];
     }
   }
-  Table table(
-      {left("axis"), left("collective"), right("times"), right("a device, at most"), right("all devices")});
+  Table table({left("axis"), left("collective"), right("times a device"), right("a device, at most"),
+               right("all devices")});
   for (const auto& [key, sum] : sums)
     if (sum.of_all.value > 0)  // sends have no bytes of their own: the receiver counts them
       table.row({key.first, key.second, with_separators(sum.times), to_string(sum.of_busiest),

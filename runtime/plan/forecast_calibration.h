@@ -12,7 +12,8 @@
 
 namespace hyperrun {
 
-// Strategies of a family differ only in axis order, stages and the number of extra recomputing layers.
+// Strategies of a family differ only in axis order, chunks, how layers are dealt to stages, and the number of
+// extra recomputing layers.
 using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, PlanExperts, std::int32_t, std::int32_t,
                           PlanSchedule, PlanRecompute, bool, PlanMemory>;
 Family family_of(const Strategy& strategy);

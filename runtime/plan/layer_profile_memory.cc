@@ -41,7 +41,7 @@ IndexLists buffers_by_end(const std::vector<BufferLifetime>& lifetimes, const Pr
           }};
 }
 
-// Communication buffers are never moved (runtime/compile/move.h).
+// Communication buffers are never moved (runtime/compile/materialize_offload.h).
 bool is_fixed(const Buffer& buffer) { return buffer.category == Category::kCommunication; }
 
 std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {

@@ -18,8 +18,9 @@ double handoff_saving(const PassProfile& pass);
 double end_saving(const SplitPass& pass);
 double end_saving(const SplitPass& one, const SplitPass& other);
 
-// Profile of a layer that recomputes like either one: every lower bound is the minimum of both. The prologue
-// is chosen so that the rest of the pass is no longer than either.
+// Profile of a layer that recomputes like either one: the times and lower bounds of its passes are the
+// minimum of both, those at an end of a stage are `one`'s. The prologue is chosen so that the rest of the
+// pass is no longer than either.
 LayerProfile elementwise_min(const LayerProfile& one, const LayerProfile& other);
 
 // Savings in ns; 0 or less.

@@ -137,7 +137,7 @@ class FeasibleFinder {
   }
 
   // With a pool, less HBM may suffice. A strategy that does not fit is compiled for the least HBM that would
-  // do (runtime/compile/settle.h).
+  // do (runtime/compile/choose_memory_plan.h).
   void add_hbm_beside_pool(std::optional<ResourceRemedy>& more_hbm) const {
     const std::vector<SimulatedCandidate> some = compile_smallest(base_, PlanMemory::kHyperOffload);
     std::vector<Bytes> enough;

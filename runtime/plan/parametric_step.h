@@ -31,7 +31,7 @@ class ParametricStep {
   const Graph& graph() const { return graph_; }
   // Before freeze(): the tensor that will represent `t`.
   TensorId frozen(TensorId t) const {
-    HR_CHECK(!kind_of_.empty(), "it is settled");
+    HR_CHECK(!kind_of_.empty(), "the step is frozen");
     return TensorId(kind_of_[t.index()]);
   }
   DimId batch() const { return batch_; }

@@ -22,7 +22,7 @@ struct TopologyStraddle {
   int unit = 0;     // first device of the unit that begins inside it
   int devices = 1;  // devices of a stage
 };
-// nullopt if no stage crosses the end of a unit without need.
+// The highest level at which the devices of a stage lie in several units; nullopt if there is none.
 std::optional<TopologyStraddle> topology_straddle(const Strategy& strategy, const Machine& machine);
 
 // Size of a unit of the widest level that has several units among `devices` devices.

@@ -175,6 +175,7 @@ constexpr std::array kLargeRooms = {
     LargeRoom{"runtime/run", 5500, "kinds of runs, their drivers and recorders, and a rank's side"},
     LargeRoom{"runtime/device/kernels", 4800, "a file pair a kernel"},
     LargeRoom{"runtime/report", 4700, "files, texts and three charts"},
+    LargeRoom{"launcher", 2500, "smaller than other rooms: the command line and nothing else"},
     LargeRoom{"runtime/ir", 4700, "two tables of 65 operators"},
 };
 

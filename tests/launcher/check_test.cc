@@ -74,6 +74,20 @@ TEST_F(CheckMemory, AnswersFirstWhatPeopleAsk) {
               HasSubstr("\nredistributions, with the bytes that device 0 moves"));
 }
 
+// The verdict counts all tiers: this job has room in HBM, and none in the pool.
+TEST(Check, SaysThatThePoolIsTooSmall) {
+  const Workspace workspace;
+  std::ifstream file(std::string(HYPERRUN_SOURCE_DIR) + "/examples/offload.textproto");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const Finished f = workspace.run_on_job("check", edited(text.str(), {{"64 MiB", "8 MiB"}}));
+  EXPECT_EQ(f.status, 4) << f;
+  EXPECT_THAT(
+      f.out,
+      ContainsRegex("\ndoes not fit: [0-9.]+ MiB of 11.0 MiB of HBM, [0-9.]+ MiB of 8.00 MiB of the pool\n"));
+  EXPECT_THAT(f.out, HasSubstr("simulated as if the job fitted"));
+}
+
 TEST_F(CheckMemory, IsAskedFor) {
   const Finished f = check({}, {});
   ASSERT_THAT(f, Succeeded()) << f;

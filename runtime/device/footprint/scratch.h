@@ -1,5 +1,4 @@
-// What an instruction needs on the emulated device beside its operands. The compiler sees this, and no
-// kernel.
+// Scratch memory of the emulated device's kernels. The compiler sees this, and no kernel.
 #pragma once
 
 #include "runtime/ir/program.h"
