@@ -221,7 +221,7 @@ class PlacedIndex {
 
   std::int32_t leaves_;
   std::int32_t wide_;  // nodes below this number cover more than kWide positions
-  // By wide node: extents. Arrays, because many buffers cover these nodes.
+  // Extents, by wide node. Arrays, because many buffers cover these nodes.
   std::vector<std::vector<std::int32_t>> covering_widely_;
   std::vector<std::int32_t> covering_, starting_;  // by node and by position: first entry of a linked list
   std::vector<Entry> entries_;

@@ -254,7 +254,7 @@ class MemoryPlanner {
   Tier tier_;
 };
 
-// By role: the order of its training step's instructions; empty: unchanged.
+// The order of its training step's instructions, by role; empty: unchanged.
 using Orders = std::vector<std::vector<std::int32_t>>;
 
 Program* step_of(Role& role) {

@@ -95,7 +95,7 @@ template <class Memory>
 void add_events_by(Program& program) {
   Memory memory(program);
   Clock issued{};
-  // By stream and instruction of it: what has finished before that instruction starts.
+  // The instructions that have finished before an instruction starts, by its stream and number.
   std::array<std::vector<Clock>, kStreams> known;
   std::int64_t now = 0;
   for (Instr& instr : program.instrs) {

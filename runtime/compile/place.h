@@ -20,7 +20,7 @@ struct StatePlaces {
   std::map<std::string, Place> places;  // by buffer name
   TierBytes end{}, end_of_cache{};
 
-  // By tier: where the Program's temporary buffers may begin.
+  // The offsets at which the Program's temporary buffers may begin, by tier.
   const TierBytes& below(const Program& program) const;
 };
 

@@ -39,7 +39,7 @@ class KernelCosts {
   const Program& program_;
   const Machine& machine_;
   std::optional<FusionGroups> groups_;  // nullopt: no instructions are fused
-  // By the first instruction of a group: the time of each of its instructions.
+  // The time of each of its instructions, by the first instruction of a group.
   std::unordered_map<std::int32_t, Nanos> each_;
 };
 

@@ -47,7 +47,7 @@ std::size_t fullest_role(const Plan& plan) {
   return static_cast<std::size_t>(fullest - plan.roles.begin());
 }
 
-// What a job needs of a tier beyond HBM, all devices together, beside its budget: ", 21.8 MiB of 8.00 MiB of
+// The need of a tier beyond HBM, all devices together, beside its budget: ", 21.8 MiB of 8.00 MiB of
 // the pool".
 std::string describe_tier(const Plan& plan, Tier tier, Bytes budget) {
   const Bytes needed = plan.of_all_devices(tier);

@@ -162,7 +162,7 @@ class InOrder {
   }
 
   std::vector<State> states_;
-  // By sender and receiver: the role that waits, and its stream. It has begun no other message of this pair.
+  // The role that waits, and its stream, by sender and receiver. It has begun no other message of this pair.
   std::map<std::pair<std::size_t, std::size_t>, std::optional<std::pair<std::size_t, std::size_t>>> begun_;
 };
 

@@ -21,7 +21,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// By instruction: the earlier instructions that must end before it begins, wherever its buffers are placed.
+// The earlier instructions that must end before it begins, wherever its buffers are placed, by instruction.
 // They write what it reads or use what it overwrites. Messages keep their order.
 std::vector<std::vector<std::int32_t>> dependencies(const Program& program);
 

@@ -41,7 +41,7 @@ struct SearchOptions {
   std::vector<const Space*> chosen_from() const;
 };
 
-// What a search knows of a space without simulations.
+// The knowledge that a search has of a space without simulations.
 struct Survey {
   std::int64_t strategies = 0;  // one axis order each
   // True if more searches and simulations are affordable.

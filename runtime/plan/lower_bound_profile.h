@@ -10,10 +10,10 @@
 
 namespace hyperrun {
 
-// By how much a pass is shorter if it is the last of a stage, ns; 0 or less.
+// The time that a pass saves if it is the last of a stage, ns; 0 or less.
 double end_saving(const PassProfile& pass);
 double end_saving(const PassProfile& one, const PassProfile& other);  // the larger saving of the two
-// By how much the result that the previous stage waits for precedes the end of the pass, ns; 0 or less.
+// The time from the end of the pass back to the result that the previous stage waits for, ns; 0 or less.
 double handoff_saving(const PassProfile& pass);
 double end_saving(const SplitPass& pass);
 double end_saving(const SplitPass& one, const SplitPass& other);

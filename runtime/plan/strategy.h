@@ -28,7 +28,7 @@ enum class PlanExperts : std::uint8_t { kRepeated, kWidth, kSpread };
 enum class PlanMemory : std::uint8_t { kNone, kHyperOffload };
 
 struct Strategy {
-  // By PlanAxis; their product is the number of devices.
+  // Sizes by PlanAxis; their product is the number of devices.
   std::array<std::int32_t, kPlanAxes> sizes{1, 1, 1, 1, 1, 1, 1};
   std::array<PlanAxis, kPlanAxes> order{PlanAxis::kPipeline, PlanAxis::kData,    PlanAxis::kExpert,
                                         PlanAxis::kRing,     PlanAxis::kContext, PlanAxis::kTensorY,

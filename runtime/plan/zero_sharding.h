@@ -1,5 +1,5 @@
-// What ZeRO can split of weights (Rajbhandari et al. 2020): one dimension over all data axes, if one divides;
-// else for each axis the first dimension that divides (runtime/shard/rules.cc).
+// The weights that ZeRO can split (Rajbhandari et al. 2020): one dimension over all data axes, if one
+// divides; else for each axis the first dimension that divides (runtime/shard/rules.cc).
 #pragma once
 
 #include <array>

@@ -11,8 +11,8 @@ namespace {
 // How many messages a device has sent to and received from each peer so far.
 using MessageCounts = std::map<std::pair<instr::CollectiveKind, std::int32_t>, std::uint64_t>;
 
-// What joins the slices of those that take part: the members of a collective have its index in common, the
-// two sides of a message its number among those of the pair.
+// The flow that joins the slices of those that take part: the members of a collective have its index in
+// common, the two sides of a message its number among those of the pair.
 std::uint64_t flow_of(const instr::Collective& c, const std::vector<int>& group, int device,
                       std::int64_t step, std::size_t index, MessageCounts& messages) {
   const auto number = static_cast<std::uint64_t>(step);

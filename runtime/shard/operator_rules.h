@@ -25,7 +25,7 @@ struct OperatorRule {
   // to each device's own part, or the operator is linear in them. Their partial axes also keep the dimensions
   // that they split in these inputs.
   std::vector<int> keep_partial;
-  // By output: how partial results are reduced; empty: all kSum.
+  // How partial results are reduced, by output; empty: all kSum.
   std::vector<Reduction> reduction;
   // Outputs relative to each device's own part. If the operator leaves partial results, these have no global
   // value.
@@ -33,7 +33,7 @@ struct OperatorRule {
   // Counts of the rows that the operator exchanges with tokens. Axes that split the width of experts do not
   // split tokens then.
   TensorId row_counts;
-  // By output: an input in which the operator is linear, so that the output is partial like it; -1 or
+  // An input in which the operator is linear, so that the output is partial like it, by output; -1 or
   // missing: none.
   std::vector<int> linear_in;
 };

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// By device: a number for the set of classes in its group.
+// A number for the set of classes in its group, by device.
 std::vector<int> classes_met(const AxisGroups& groups, const std::vector<int>& class_of) {
   std::map<std::vector<int>, int> known;
   std::vector<int> of_group, classes;
@@ -28,7 +28,7 @@ std::vector<int> classes_met(const AxisGroups& groups, const std::vector<int>& c
   return list;
 }
 
-// By device: a number for the shape of its group on the machine.
+// A number for the shape of its group on the machine, by device.
 std::vector<int> group_shapes(const AxisGroups& groups) {
   std::vector<int> of_spread, list;
   for (const AxisGroups::Spread& s : groups.spreads)

@@ -149,7 +149,7 @@ class Simulation {
     return 1 + static_cast<int>(std::distance(speeds.begin(), speeds.find(slowdown)));
   }
 
-  // By role: the groups along which it has messages, with the peers' indices.
+  // The groups along which it has messages, with the peers' indices, by role.
   std::vector<std::vector<std::pair<int, int>>> peers_of_roles() const {
     std::vector<std::vector<std::pair<int, int>>> list;
     for (const TimedRole& role : roles_) {

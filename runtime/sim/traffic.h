@@ -14,7 +14,7 @@
 namespace hyperrun {
 
 struct DeviceTraffic {
-  // By role: the kinds in the order in which its Program first uses them, collectives before transfers.
+  // The kinds in the order in which its Program first uses them, collectives before transfers, by role.
   std::vector<std::vector<TrafficKind>> kinds;
   std::vector<std::vector<std::int64_t>> counts;  // by role, by kind
   std::vector<std::vector<Bytes>> by_kind;        // by device, by kind of its role

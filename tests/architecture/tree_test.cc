@@ -1,4 +1,4 @@
-// What holds for every file of the repository.
+// Rules for every file of the repository.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -33,7 +33,7 @@ Job slow_links(const std::string& parallel, bool paired) {
   return with_slow_links(pairs_job(parallel, paired), 3e7);
 }
 
-// By micro-batch: the names of its instructions in order.
+// The names of its instructions in order, by micro-batch.
 std::map<std::string, std::vector<std::string>> of_micro_batches(const Program& program) {
   std::map<std::string, std::vector<std::string>> names;
   for (const Instr& instr : program.instrs) {

@@ -16,7 +16,7 @@ const std::vector<Category> kAllMovable{Category::kActivations, Category::kWeigh
 // The duration of a transfer: 10 ns and 1 ns for each two bytes.
 Nanos transfer(Bytes b);
 
-// By instruction: 1 ns for each element of its Fill.
+// 1 ns for each element of its Fill, by instruction.
 std::vector<Nanos> durations(const Program& program);
 
 // A Program of Fills on two streams. They write buffers of 512 to 4096 bytes and read up to two others.

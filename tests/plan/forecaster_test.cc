@@ -401,7 +401,7 @@ TEST(Bounds, HoldForAnyNumberOfExtraRecomputingLayers) {
       more.recompute = *stronger_recompute(s.recompute);
       const StepProfiles profile{cache.bound_profile(s), cache.bound_profile(more)};
       const std::int32_t m = micro_batches(s, job.training.batch);
-      // By number of extra recomputing layers: its own bound, and the bound for more.
+      // Its own bound, and the bound for more, by number of extra recomputing layers.
       std::vector<double> bound, in_any_order, share_of, bound_with_extra;
       const double share = extra_recompute_share(profile, s, job.model.layers);
       for (s.extra_recompute_layers = 0; s.extra_recompute_layers < most_layers(s, job.model.layers);
