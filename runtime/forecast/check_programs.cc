@@ -60,16 +60,21 @@ void print_runs(const Table& runs) {
               runs.str("  ").c_str());
 }
 
+// The first answer: all programs of a device together fit, or compiling would have refused them.
+void print_fit(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
+  const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
+  const auto fullest = std::ranges::max_element(peaks);
+  std::printf("%s", fmt::format("fits: {} of {} of HBM, the most on device {}\n\n", to_string(*fullest),
+                                to_string(spec.hbm), fullest - peaks.begin())
+                        .c_str());
+}
+
 void print_devices(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
   Table devices({left("device"), right("HBM"), right("budget")});
   const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
-  const auto fullest = std::ranges::max_element(peaks);
-  std::printf("\n%s", fmt::format("fits: {} of {} of HBM, the most on device {}\n", to_string(*fullest),
-                                  to_string(spec.hbm), fullest - peaks.begin())
-                          .c_str());
   for (std::size_t d = 0; d < peaks.size(); ++d)
     if (d == 0 || peaks[d] != peaks[d - 1])  // the first device of a run with equal peaks
-      devices.row({std::to_string(d), to_string(peaks[d]), to_string(spec.hbm)});
+      devices.row({fmt::format("{}", d), to_string(peaks[d]), to_string(spec.hbm)});
   std::printf("\nall programs of a device together, where it differs from the device before\n%s",
               devices.str("  ").c_str());
 }
@@ -98,8 +103,10 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
     table.row({p.name, does, describe_ranks(p.ranks), describe_mesh(p.plan.mesh), names_of_programs(p.plan),
                to_string(p.alone)});
   }
+  const std::vector<NamedPlan> plans = plans_of(programs, job.supernode.devices);
+  print_fit(plans, job.supernode);
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
-  print_devices(plans_of(programs, job.supernode.devices), job.supernode);
+  print_devices(plans, job.supernode);
   print_runs(runs);
 }
 
@@ -119,8 +126,11 @@ void check_omni(const LoadedJob& loaded) {
   for (const OmniPlan::Encoder& e : plan.encoders)
     row(e.program, std::to_string(e.replicas.size()), std::to_string(e.items), std::to_string(e.passes));
   for (const CompiledProgram& s : plan.stages) row(s, "", "", "");
-  std::printf("%s: %d devices\n\n%s", job.name.c_str(), job.supernode.devices, table.str("  ").c_str());
-  print_devices(plans_of(plan, job.supernode.devices), job.supernode);
+  const std::vector<NamedPlan> plans = plans_of(plan, job.supernode.devices);
+  std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
+  print_fit(plans, job.supernode);
+  std::printf("%s", table.str("  ").c_str());
+  print_devices(plans, job.supernode);
   Table runs = table_of_runs();
   for (const OmniPlan::Encoder& e : plan.encoders)
     add_runs(e.program.name, e.program.plan, job.supernode, runs);
