@@ -1,4 +1,4 @@
-# HYPERRUN_LIGHT: for rooms that compute nothing which takes long. Their files compile in three quarters of the time.
+# HYPERRUN_LIGHT: for rooms that compute nothing which takes long. Their files compile in up to a quarter less.
 set(HYPERRUN_LIGHT -O1)
 
 # hyperrun_flags(target): warnings and sanitizers, the same for everything we write.
