@@ -82,7 +82,8 @@ class FitSearch {
   void start_baseline();
   Nanos baseline_time();
 
-  // What might help and was not compiled for lack of effort: single changes, and the number of combinations.
+  // Changes that might help and were not compiled for lack of effort: single ones, the number of
+  // combinations.
   const std::vector<std::string>& untried() const { return untried_; }
   int untried_combinations() const { return untried_combinations_; }
 

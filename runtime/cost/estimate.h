@@ -10,7 +10,7 @@
 
 namespace hyperrun {
 
-// By instruction. A collective's duration begins when all members have reached it, and is that of the group
+// Durations by instruction. A collective's begins when all members have reached it, and is that of the group
 // that `device` is in.
 std::vector<Nanos> estimate_durations(const Program& program, const Machine& machine, int device);
 

@@ -41,7 +41,7 @@ class StreamTime {
   void prefetch(std::int32_t to, std::int64_t lasts);
 
  private:
-  // By instruction, with one more entry for the end of the Program.
+  // Begins by instruction, with one more entry for the end of the Program.
   std::vector<std::int64_t> begins_;  // ns: begin, made monotone from the end
   LiveCurve stores_;      // end of the instruction, less all stores that become possible before that
   LiveCurve prefetches_;  // all prefetches for it and earlier instructions, less its begin

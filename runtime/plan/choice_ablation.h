@@ -29,7 +29,7 @@ std::vector<Verdict> verdicts(const Search& search, Bytes hbm);
 // own.
 void simulate_alternatives(const Job& base, const Space& space, Search& search, const Progress& progress);
 
-// What `other` loses against `best`: "bubble +12.3 ms". Empty if nothing.
+// The loss of `other` against `best`: "bubble +12.3 ms". Empty if nothing.
 std::string where_it_loses(const SimulatedCandidate& best, const SimulatedCandidate& other);
 
 }  // namespace hyperrun

@@ -321,7 +321,7 @@ class ProfileExtractor::Extraction {
     p.busy_bound[stream] += least_[i];
   }
 
-  // What the pass of the first micro-batch saves against the middle one.
+  // The savings of the first micro-batch's pass against the middle one.
   void extract_saved(LayerProfile& profile, Phase phase, int layer) const {
     const auto add = [&](const auto& list, double sign) {
       const auto found = list.find({phase, layer});

@@ -19,7 +19,7 @@ namespace hyperrun::testing {
 namespace {
 
 // The same products run in the same order, in float32 with weights that are a power of two: the same bits.
-// Where gradients are added to zero, -0 becomes 0, which changes nothing.
+// A gradient of -0 becomes 0 where it is added to zero, which changes nothing.
 TEST(Submodel, ATextModelByItselfDoesWhatTheWholeDoes) {
   for (const int micro_batches : {1, 4}) {
     const Job job = text_job("dp:1", micro_batches);

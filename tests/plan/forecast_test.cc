@@ -205,7 +205,7 @@ TEST(StepProfile, IgnoresUnevenStages) {
   EXPECT_EQ(probe.training.recompute.front().last_layer, probe.model.layers - 1);
 }
 
-// Of 2,048 dies in supernodes of 768, the second of four stages straddles two supernodes; none of eight does.
+// 2,048 dies in supernodes of 768: the second of four stages straddles two supernodes; none of eight does.
 TEST(StepProfile, KnowsGroupsThatStraddleTwoSupernodes) {
   const Job job = planned_llama(2048, 8, 2048);
   LayerProfileCache cache(job);
