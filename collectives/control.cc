@@ -6,7 +6,6 @@
 
 #include <climits>
 #include <ctime>
-#include <new>
 
 #include "runtime/base/error.h"
 
@@ -22,16 +21,6 @@ std::int64_t ControlBlock::bytes(int keys, int local_ranks) {
   return static_cast<std::int64_t>(sizeof(Bell) + static_cast<std::size_t>(keys) * sizeof(Cell) +
                                    static_cast<std::size_t>(keys) * static_cast<std::size_t>(local_ranks) *
                                        sizeof(Channel));
-}
-
-void ControlBlock::initialise() {
-  new (base_) Bell();
-  for (int k = 0; k < keys_; ++k) {
-    Cell& c = cell(k);
-    new (&c.done) Counter();
-    for (Offer& offer : c.offers) new (&offer.number) std::atomic<std::uint64_t>(0);
-    for (int l = 0; l < local_ranks_; ++l) new (&channel(k, l)) Channel();
-  }
 }
 
 Cell& ControlBlock::cell(int key) const {
@@ -53,6 +42,15 @@ void ring(Bell& bell) {
   bell.rings.fetch_add(1, std::memory_order_seq_cst);
   syscall(SYS_futex, &bell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
+
+std::uint32_t hear_rings(Bell& bell) {
+  const std::uint32_t seen = bell.rings.load(std::memory_order_acquire);
+  bell.sleepers.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return seen;
+}
+
+void stop_hearing(Bell& bell) { bell.sleepers.store(0, std::memory_order_relaxed); }
 
 void sleep_on(Bell& bell, std::uint32_t seen, std::int64_t nanos) {
   const timespec timeout{.tv_sec = nanos / 1'000'000'000, .tv_nsec = nanos % 1'000'000'000};

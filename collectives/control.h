@@ -61,8 +61,9 @@ class ControlBlock {
   ControlBlock(std::byte* base, int keys, int local_ranks)
       : base_(base), keys_(keys), local_ranks_(local_ranks) {}
 
+  // The memory begins as zeros, which is the state before the first collective. So a channel that nobody uses
+  // takes no page.
   static std::int64_t bytes(int keys, int local_ranks);
-  void initialise();  // by the owner, before any peer looks
 
   Bell& bell() const { return *reinterpret_cast<Bell*>(base_); }
   Cell& cell(int key) const;
@@ -76,7 +77,11 @@ class ControlBlock {
 // Wakes the owner of the bell if it sleeps. The caller has published what the owner waits for.
 void ring(Bell& bell);
 
+// The owner hears the bell from this call on; returns the rings so far.
+std::uint32_t hear_rings(Bell& bell);
+
 // Sleeps until the bell rings or `nanos` have passed; returns at once if it rang since `seen` was read.
 void sleep_on(Bell& bell, std::uint32_t seen, std::int64_t nanos);
+void stop_hearing(Bell& bell);
 
 }  // namespace hyperrun

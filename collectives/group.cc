@@ -43,8 +43,6 @@ Group::Group(World& world, int key, std::vector<int> ranks)
   place_.index = position(ranks_, world.rank());
   HR_CHECK(place_.index >= 0, "a rank makes only the groups that it is in");
   place_.shape = shape_of(ranks_, world.topology());
-  for (Ring* ring : {&collectives_, &messages_})
-    for (Request& r : ring->requests) r.group = this, r.counts.reserve(2 * ranks_.size());
   sends_.resize(ranks_.size());
   receives_.resize(ranks_.size());
   make_transports();
@@ -64,9 +62,11 @@ void Group::make_transports() {
     place_.local_index = local;
     std::vector<LocalMember> members;
     for (const int i : hosts[h]) {
-      const int rank = ranks_[static_cast<std::size_t>(i)], slot = position(on_host, rank);
+      const int rank = ranks_[static_cast<std::size_t>(i)];
+      const auto slot = static_cast<int>(std::ranges::lower_bound(on_host, rank) - on_host.begin());
       ControlBlock& block = t.blocks[static_cast<std::size_t>(slot)];
-      members.push_back({i, t.arena->peer_base(rank), &block.cell(key_), &block.bell()});
+      members.push_back(
+          {i, t.arena->peer_base(rank), &block.cell(key_), t.bells[static_cast<std::size_t>(slot)]});
       own_channels_[static_cast<std::size_t>(i)] =
           &t.blocks[static_cast<std::size_t>(my_local)].channel(key_, slot);
       peer_channels_[static_cast<std::size_t>(i)] = &block.channel(key_, my_local);
@@ -110,6 +110,10 @@ void Group::check(const CollectiveArgs& args) const {
 }
 
 Request& Group::take(Ring& ring) {
+  if (ring.requests.empty()) {
+    ring.requests.resize(kMostOutstanding);
+    for (Request& r : ring.requests) r.group = this;
+  }
   Request& r = ring.at(ring.issued);
   if (!r.done()) world_.wait(r);
   ++ring.issued;

@@ -22,7 +22,7 @@ enum class Stage : std::uint8_t {
 
 // Limit of collectives of a group under way, and of messages. It is a power of two, so that the ring is
 // indexed without a division.
-inline constexpr std::size_t kMostOutstanding = 256;
+inline constexpr std::size_t kMostOutstanding = 64;
 
 struct Request {
   bool done() const { return stage == Stage::kComplete; }
@@ -57,7 +57,7 @@ class Group {
 
  private:
   struct Ring {
-    std::vector<Request> requests = std::vector<Request>(kMostOutstanding);
+    std::vector<Request> requests;            // kMostOutstanding of them from the first one on
     std::uint64_t issued = 0, completed = 0;  // all requests before `completed` are complete
     Request& at(std::uint64_t n) { return requests[n % kMostOutstanding]; }
   };

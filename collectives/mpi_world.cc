@@ -1,5 +1,5 @@
-// A World over MPI: set-up only. From then on MPI carries messages between hosts and nothing else.
-#include <cstring>
+// Worlds over MPI: set-up only. From then on MPI carries messages between hosts and nothing else.
+#include <algorithm>
 #include <utility>
 
 #include "collectives/mpi_port.h"
@@ -8,18 +8,48 @@
 #include "runtime/base/error.h"
 
 namespace hyperrun {
+namespace {
+
+// The device of this process at whose bell each device waits: the first one of its sharer.
+std::vector<std::int64_t> owners_of_bells(const DeviceBlock& own, std::span<const WorldOptions> options) {
+  std::vector<std::int64_t> owners;
+  for (std::size_t d = 0; d < options.size(); ++d) {
+    const auto shares = [&](const WorldOptions& o) { return o.sharer == options[d].sharer; };
+    const auto first = options[d].sharer == nullptr ? static_cast<std::ptrdiff_t>(d)
+                                                    : std::ranges::find_if(options, shares) - options.begin();
+    owners.push_back(own.first + first);
+  }
+  return owners;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::span<Arena> arenas,
+                                                    std::span<const WorldOptions> options) {
+  HR_CHECK(arenas.size() == options.size() && std::ssize(arenas) == hosts.devices().count);
+  const std::vector<int>& local = hosts.local_devices();
+  const int keys = options.front().max_keys, peers = static_cast<int>(local.size());
+  const std::vector<Bytes> each(arenas.size(), Bytes(ControlBlock::bytes(keys, peers)));
+  const auto window = std::make_shared<SharedWindow>(hosts, each, Bytes(static_cast<std::int64_t>(kLine)));
+  const std::vector<std::int64_t> owners = hosts.gather_on_host(owners_of_bells(hosts.devices(), options));
+  std::shared_ptr<MpiMessages> messages;
+  if (hosts.topology().hosts() > 1) messages = std::make_shared<MpiMessages>(hosts);
+  std::vector<std::unique_ptr<World>> worlds;
+  for (std::size_t d = 0; d < arenas.size(); ++d) {
+    Transport t{.topology = hosts.topology(), .arena = &arenas[d], .keep_alive = window};
+    for (std::size_t l = 0; l < local.size(); ++l) t.blocks.emplace_back(window->base(l), keys, peers);
+    for (const std::int64_t owner : owners) {
+      const auto place = std::ranges::lower_bound(local, owner) - local.begin();
+      t.bells.push_back(&t.blocks[static_cast<std::size_t>(place)].bell());
+    }
+    if (messages) t.port = std::make_unique<MpiPort>(messages, arenas[d].rank());
+    worlds.push_back(std::make_unique<World>(std::move(t), options[d]));
+  }
+  return worlds;
+}
 
 std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options) {
-  const int local = static_cast<int>(hosts.local_ranks().size());
-  auto window = std::make_shared<SharedWindow>(hosts, Bytes(ControlBlock::bytes(options.max_keys, local)),
-                                               Bytes(static_cast<std::int64_t>(kLine)));
-  Transport t{
-      .topology = hosts.topology(), .arena = &arena, .blocks = {}, .port = nullptr, .keep_alive = window};
-  for (int l = 0; l < local; ++l) t.blocks.emplace_back(window->base(l), options.max_keys, local);
-  t.blocks[static_cast<std::size_t>(hosts.local_index())].initialise();
-  MPI_Barrier(hosts.host());  // no peer looks before this
-  if (hosts.topology().hosts() > 1) t.port = std::make_unique<MpiPort>(hosts.world());
-  return std::make_unique<World>(std::move(t), options);
+  return std::move(make_mpi_worlds(hosts, {&arena, 1}, {&options, 1}).front());
 }
 
 }  // namespace hyperrun

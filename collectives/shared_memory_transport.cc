@@ -17,6 +17,8 @@ bool reduces(const CollectiveArgs& args) {
 
 // For kAllToAllV: the start of each peer's block in the sender's input, in bytes.
 void write_displacements(const CollectiveArgs& args, std::byte* payload) {
+  HR_CHECK(args.send_counts.size() * sizeof(std::int64_t) <= static_cast<std::size_t>(kOneShotBytes),
+           "group too large for a host");
   std::int64_t before = 0;
   for (std::size_t r = 0; r < args.send_counts.size(); ++r) {
     const std::int64_t at = (args.send_starts.empty() ? before : args.send_starts[r]) * size_of(args.dtype);
@@ -35,7 +37,9 @@ std::int64_t read_displacement(const std::byte* payload, int r) {
 
 SharedMemoryTransport::SharedMemoryTransport(std::vector<LocalMember> members, int me, int p)
     : members_(std::move(members)), me_(me), p_(p), sources_(members_.size()), targets_(members_.size()) {
-  HR_CHECK(p * sizeof(std::int64_t) <= static_cast<std::size_t>(kOneShotBytes), "group too large for a host");
+  for (const LocalMember& m : members_)
+    if (m.bell != member(me_).bell && std::ranges::find(bells_, m.bell) == bells_.end())
+      bells_.push_back(m.bell);
 }
 
 Offer& SharedMemoryTransport::offer_of(int i, std::uint64_t s) const {
@@ -72,9 +76,7 @@ std::byte* SharedMemoryTransport::target(int i, std::uint64_t s) const {
 // The fence pairs with the one before a sleeper's last look.
 void SharedMemoryTransport::notify() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (int i = 0; i < size(); ++i) {
-    if (i != me_) ring(*member(i).bell);
-  }
+  for (Bell* bell : bells_) ring(*bell);
 }
 
 void SharedMemoryTransport::ring_bell(int index) const {

@@ -66,6 +66,7 @@ class SharedMemoryTransport {
   void take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
 
   std::vector<LocalMember> members_;
+  std::vector<Bell*> bells_;  // bells of the peers, each once, without this rank's own
   int me_, p_;
   std::uint64_t drained_ = 0;  // all members have retired up to this number
   std::vector<const std::byte*> sources_;

@@ -74,6 +74,7 @@ void World::wait_all() {
 
 template <class Look, class LookEverywhere>
 void World::wait_until(Look look, LookEverywhere look_everywhere) {
+  if (options_.sharer != nullptr) return share_thread_until(look, look_everywhere);
   const int spins = crowded_ ? kSpinsCrowded : kSpins;
   for (int i = 0; i < spins; ++i) {
     if (look()) return;
@@ -93,17 +94,18 @@ void World::wait_until(Look look, LookEverywhere look_everywhere) {
   }
 }
 
-std::uint32_t World::hear_rings() {
-  const std::uint32_t seen = bell().rings.load(std::memory_order_acquire);
-  bell().sleepers.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return seen;
+template <class Look, class LookEverywhere>
+void World::share_thread_until(Look look, LookEverywhere look_everywhere) {
+  if (look()) return;
+  for (bool again = false; !look_everywhere(); again = true) {
+    check_cancelled();
+    options_.sharer->yield(again);
+  }
 }
 
 void World::sleep_until_rung(std::int64_t nanos, std::uint32_t seen) {
-  const std::int64_t longest = awaits_messages() ? kPollNanos : kSleepNanos;
-  if (nanos > 0) sleep_on(bell(), seen, std::min(nanos, longest));
-  bell().sleepers.store(0, std::memory_order_relaxed);
+  if (nanos > 0) sleep_on(bell(), seen, std::min(nanos, longest_sleep()));
+  stop_hearing(bell());
 }
 
 void World::wake() {
@@ -111,9 +113,11 @@ void World::wake() {
   ring(bell());
 }
 
-bool World::awaits_messages() const {
-  return !options_.remotes.empty() ||
-         std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
+std::int64_t World::longest_sleep() const {
+  const bool awaits_messages =
+      !options_.remotes.empty() ||
+      std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
+  return awaits_messages ? kPollNanos : kSleepNanos;
 }
 
 void World::check_cancelled() const {
@@ -146,8 +150,8 @@ std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& a
     for (const int peer : local) {
       std::byte* base = (*memory)[stride * static_cast<std::size_t>(peer)].bytes.data();
       t.blocks.emplace_back(base, options.max_keys, static_cast<int>(local.size()));
-      if (peer == static_cast<int>(r)) t.blocks.back().initialise();
     }
+    for (const ControlBlock& block : t.blocks) t.bells.push_back(&block.bell());
     t.port = std::make_unique<LoopbackPort>(wire, static_cast<int>(r));
     WorldOptions own = options;
     if (!remotes.empty()) own.remotes = {remotes[r]};

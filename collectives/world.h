@@ -1,7 +1,8 @@
 // Groups of ranks, and the collectives that they run.
 //
-// A World is one rank's view of all ranks over one transport: memory shared by the processes of a host,
-// memory shared by threads (tests), messages between hosts, or a mixture. A Group (group.h) is an ordered
+// A rank is a device; a process hosts one or several. A World is one rank's view of all ranks over one
+// transport: memory shared by the processes of a host, memory of this process, messages between hosts, or a
+// mixture. A Group (group.h) is an ordered
 // list of ranks, made at set-up. start() begins a collective and returns at once. progress() moves it on
 // without waiting. wait() returns when it is complete. Nothing is allocated from start to completion, and no
 // group needs communication to be made.
@@ -47,19 +48,31 @@ class MpiHosts;
 class RemoteMemory;
 struct Request;
 
+// Lets the other ranks run that share a rank's thread.
+class ThreadSharer {
+ public:
+  virtual ~ThreadSharer() = default;
+  // Called by a rank that waits, instead of sleeping; returns after the others have had their turn. `again`:
+  // the rank has looked since its last call, and what it waits for had not happened.
+  virtual void yield(bool again) = 0;
+};
+
 struct WorldOptions {
   const std::atomic<bool>* cancel = nullptr;  // another thread sets it when a peer is gone; may be null
+  ThreadSharer* sharer = nullptr;             // null: the rank has its thread to itself
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
   Bytes staging{8 << 20};                     // staging of a group that spans hosts; the same on all ranks
   std::vector<RemoteMemory*> remotes;         // they are moved on with everything else and outlive the World
 };
 
 // The memory and the port of a World. `blocks` are the control blocks of the ranks on this host, ascending.
-// `port` may be null when all ranks share this host. `keep_alive` outlives everything else.
+// `bells` are those that these ranks wait at: ranks of one thread share one. `port` may be null when all
+// ranks share this host. `keep_alive` outlives everything else.
 struct Transport {
   Topology topology;
   Arena* arena = nullptr;
   std::vector<ControlBlock> blocks;
+  std::vector<Bell*> bells;
   std::unique_ptr<MessagePort> port;
   std::shared_ptr<void> keep_alive;
 };
@@ -88,10 +101,13 @@ class World {
   // wake() may have changed what `look` sees. Does not sleep if `look`, which is called once, returns true.
   template <class Look>
   void sleep_unless(std::int64_t nanos, Look look) {
-    const std::uint32_t seen = hear_rings();
+    const std::uint32_t seen = hear_rings(bell());
     sleep_until_rung(look() ? 0 : nanos, seen);
   }
   void wake();  // may be called from any thread: the awaited thing has changed
+  Bell& bell() const { return *transport_.bells[static_cast<std::size_t>(local_index_)]; }
+  // The longest time to sleep at the bell, in nanoseconds: messages ring none.
+  std::int64_t longest_sleep() const;
   std::span<RemoteMemory* const> remotes() const { return options_.remotes; }
   void check_cancelled() const;  // throws kDeviceLost if the cancel flag is set
 
@@ -102,9 +118,9 @@ class World {
   // groups.
   template <class Look, class LookEverywhere>
   void wait_until(Look look, LookEverywhere look_everywhere);
+  template <class Look, class LookEverywhere>
+  void share_thread_until(Look look, LookEverywhere look_everywhere);
   bool awaits_messages() const;
-  Bell& bell() const { return transport_.blocks[static_cast<std::size_t>(local_index_)].bell(); }
-  std::uint32_t hear_rings();                                     // rings are heard from here on
   void sleep_until_rung(std::int64_t nanos, std::uint32_t seen);  // 0: returns at once
 
   Transport transport_;
@@ -114,8 +130,13 @@ class World {
   bool crowded_ = false;  // this host has more ranks than cores
 };
 
-// Makes the World of all ranks of `hosts`, collectively. It uses MPI from then on if there is more than one
-// host. The arena must outlive the World.
+// Makes the Worlds of this process's ranks, collectively. They use MPI from then on if there is more than one
+// host. `arenas` (make_shared_arenas) must outlive the Worlds. `options` has an element for each of them.
+// Ranks of one sharer wait at one bell.
+std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::span<Arena> arenas,
+                                                    std::span<const WorldOptions> options);
+
+// The same for a process with one rank.
 std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options = {});
 
 // Makes worlds of ranks that are threads of this process: the thread that plays rank r uses element r. Ranks

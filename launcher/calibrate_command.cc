@@ -23,11 +23,11 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/process/launch.h"
 #include "runtime/process/process_start.h"
+#include "runtime/rank/mpi_start.h"
 #include "runtime/report/file.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/table.h"
 #include "runtime/report/writable.h"
-#include "runtime/run/mpi_start.h"
 #include "runtime/spec/profile_writer.h"
 
 namespace hyperrun {
@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 [[noreturn]] void become_mpirun(const CalibrateArguments& a) {
   process::LaunchSpec spec;
   process::require_program(spec.mpirun);
-  spec.devices = a.devices;
+  spec.ranks = a.devices;
   spec.program = {fs::read_symlink("/proc/self/exe"),
                   "calibrate",
                   "--devices",

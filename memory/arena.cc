@@ -84,20 +84,23 @@ std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
   return make_in_process_arenas(ranks, budget, budget);
 }
 
+std::shared_ptr<std::byte> map_memory(Bytes bytes) {
+  const auto total = static_cast<std::size_t>(bytes.value);
+  void* map =
+      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED)
+    throw Error(Code::kDoesNotFit,
+                fmt::format("cannot map {} of HBM: {}", to_string(bytes), std::strerror(errno)))
+        .fix("lower supernode.hbm or the number of devices");
+  return {static_cast<std::byte*>(map), [total](std::byte* p) { munmap(p, total); }};
+}
+
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaulted) {
   const std::size_t stride = std::max(round_up(static_cast<std::size_t>(budget.value), kHugePage), kHugePage);
   const std::size_t total = stride * static_cast<std::size_t>(ranks) + kHugePage;
-  void* map =
-      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map == MAP_FAILED) {
-    throw Error(Code::kDoesNotFit,
-                fmt::format("cannot map {} of HBM: {}", to_string(Bytes(static_cast<std::int64_t>(total))),
-                            std::strerror(errno)))
-        .fix("lower supernode.hbm or the number of devices");
-  }
-  std::shared_ptr<void> owner(map, [total](void* p) { munmap(p, total); });
-  const auto at = reinterpret_cast<std::uintptr_t>(map);
-  std::byte* first = static_cast<std::byte*>(map) + (round_up(at, kHugePage) - at);
+  const std::shared_ptr<std::byte> owner = map_memory(Bytes(static_cast<std::int64_t>(total)));
+  const auto at = reinterpret_cast<std::uintptr_t>(owner.get());
+  std::byte* first = owner.get() + (round_up(at, kHugePage) - at);
   madvise(first, stride * static_cast<std::size_t>(ranks), MADV_HUGEPAGE);
   std::vector<std::byte*> slabs;
   slabs.reserve(static_cast<std::size_t>(ranks));

@@ -46,6 +46,9 @@ class Arena {
 // keep their values (zero in fresh memory).
 void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
+// Private memory of this process, zero, whose pages are taken at their first touch. Throws kDoesNotFit.
+std::shared_ptr<std::byte> map_memory(Bytes bytes);
+
 // Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r. `prefaulted` as
 // in make_shared_arena (shared_window.h): the planned peak; by default the whole budget.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);

@@ -28,8 +28,8 @@ Error of_the_pool(const Error& e) {
           "\"flash\" or fewer devices on that host; or remove stale files there, or enlarge it");
 }
 
-Arena make_segment(const MpiHosts& hosts, Bytes bytes) try {
-  return make_shared_arena(hosts, bytes);
+std::vector<Arena> make_segments(const MpiHosts& hosts, std::span<const Bytes> bytes) try {
+  return make_shared_arenas(hosts, bytes);
 } catch (const Error& e) {
   throw of_the_pool(e);
 }
@@ -59,46 +59,55 @@ Bytes all_elsewhere(const PoolPlacement& placement) {
   return sum;
 }
 
-// Each rank writes to its bytes on other hosts and reads them back. The barrier ensures that nobody computes
-// before all have succeeded.
-std::unique_ptr<RemoteMemory> connect(const MpiHosts& hosts, Arena& segment,
-                                      const std::vector<PoolExtent>& part, const std::atomic<bool>* cancel) {
-  auto remote = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(hosts, segment), cancel);
-  for (const PoolExtent& e : part)
-    if (e.rank != hosts.rank()) remote->try_out(e.rank, e.offset, e.bytes, kTrial);
+// Each device writes to its bytes on other hosts and reads them back. The barrier ensures that nobody
+// computes before all have succeeded.
+void connect(const MpiHosts& hosts, std::span<Arena> segments, const PoolPlacement& placement,
+             const std::atomic<bool>* cancel, std::span<MpiPool> pools) {
+  const auto loans = std::make_shared<MpiLoans>(hosts, segments);
+  for (std::size_t d = 0; d < pools.size(); ++d) {
+    pools[d].remote = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(loans), cancel);
+    const auto device = static_cast<std::size_t>(segments[d].rank());
+    for (const PoolExtent& e : placement.parts[device])
+      if (e.rank != segments[d].rank()) pools[d].remote->try_out(e.rank, e.offset, e.bytes, kTrial);
+  }
   MPI_Barrier(hosts.world());
-  return remote;
 }
 
 }  // namespace
 
-void require_pool_room(Bytes parts, int ranks, Bytes taken, Bytes available) try {
-  SharedNeed need = arenas_need(Bytes(0), ranks);
-  need = window_need(need.segments + parts, ranks);
+void require_pool_room(Bytes parts, int devices, int processes, Bytes taken, Bytes available) try {
+  SharedNeed need = arenas_need(Bytes(0), devices, processes);
+  need = window_need(need.segments + parts, processes);
   require_shared_memory(need, available - taken);
 } catch (const Error& e) {
   throw of_the_pool(e);
 }
 
-std::unique_ptr<MpiPool> make_mpi_pool(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
-                                       const std::atomic<bool>* cancel) {
-  PoolPlacement placement = place_pool(hosts.topology(), budget, parts);
-  const auto rank = static_cast<std::size_t>(hosts.rank());
-  Arena segment = make_segment(hosts, placement.segments[rank]);
-  auto pool = std::make_unique<MpiPool>();
+std::vector<MpiPool> make_mpi_pools(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
+                                    const std::atomic<bool>* cancel) {
+  const PoolPlacement placement = place_pool(hosts.topology(), budget, parts);
+  const DeviceBlock own = hosts.devices();
+  std::vector<Arena> segments = make_segments(
+      hosts, std::span(placement.segments)
+                 .subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count)));
+  std::vector<MpiPool> pools(segments.size());
   if (!placement.spills()) {
-    pool->part = std::make_unique<PoolBacking>(std::move(segment));
-    return pool;
+    for (std::size_t d = 0; d < pools.size(); ++d)
+      pools[d].part = std::make_unique<PoolBacking>(std::move(segments[d]));
+    return pools;
   }
   try {
-    pool->remote = connect(hosts, segment, placement.parts[rank], cancel);
+    connect(hosts, segments, placement, cancel, pools);
   } catch (const Error& e) {
     if (e.code() != Code::kMpi) throw;
     throw no_way(hosts, parts, all_elsewhere(placement), e.cause());
   }
-  pool->part =
-      std::make_unique<SpreadPool>(std::move(segment), std::move(placement.parts[rank]), *pool->remote);
-  return pool;
+  for (std::size_t d = 0; d < pools.size(); ++d) {
+    const auto device = static_cast<std::size_t>(segments[d].rank());
+    pools[d].part =
+        std::make_unique<SpreadPool>(std::move(segments[d]), placement.parts[device], *pools[d].remote);
+  }
+  return pools;
 }
 
 }  // namespace hyperrun

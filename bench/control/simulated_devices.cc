@@ -53,6 +53,7 @@ class Devices {
 
  private:
   struct Device {
+    std::int32_t rank = 0;
     std::shared_ptr<control::Connection> connection;
     std::deque<std::int64_t> queue;  // invocations, the first of them at work
     Clock::time_point free;          // end of the last invocation
@@ -70,6 +71,7 @@ class Devices {
     options.world_size = spec_.devices;
     options.version = "bench";
     Device& device = *devices_.emplace_back(std::make_unique<Device>());
+    device.rank = rank;
     control::Joined joined = control::join_run(
         io_, options, [this, &device](control::pb::Message&& m) { on_message(device, m); },
         [this](const std::string&) { ++ended_; });
@@ -113,7 +115,7 @@ class Devices {
     }
     tasks::InvocationDone done;
     done.id = device.queue.front();
-    device.connection->send(control::encode(std::move(done)));
+    device.connection->send(control::encode(std::move(done), device.rank));
     device.queue.pop_front();
     device.free = at;
     // An invocation that is there already begins at once, however late this thread is.
@@ -136,7 +138,7 @@ class Devices {
 
   void beat() {
     control::pb::Message m;
-    m.mutable_heartbeat()->set_invocation(-1);
+    m.mutable_heartbeat()->add_positions()->set_invocation(-1);
     for (const auto& d : devices_) d->connection->send(m);
     heartbeat_.expires_after(milliseconds(500));
     heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {

@@ -47,18 +47,18 @@ void run() {
   const MpiHosts hosts(MPI_COMM_WORLD, /*isolate=*/true);
   std::vector<Bytes> parts(static_cast<std::size_t>(hosts.topology().size()));
   parts[0] = kPart;
-  const auto pool = make_mpi_pool(hosts, kPart, parts, nullptr);
+  const std::vector<MpiPool> pools = make_mpi_pools(hosts, kPart, parts, nullptr);
   std::atomic<bool> ended{hosts.rank() != 0};
   std::thread moves([&] {  // as a device's stream does, beside the thread that owns MPI
     if (hosts.rank() == 0)
-      for (const std::int64_t kib : {64, 1024, 16384}) measure(*pool->part, Bytes(kib << 10));
+      for (const std::int64_t kib : {64, 1024, 16384}) measure(*pools.front().part, Bytes(kib << 10));
     ended = true;
   });
   MPI_Request all = MPI_REQUEST_NULL;
   for (int met = 0; met == 0;) {
     if (ended && all == MPI_REQUEST_NULL) MPI_Ibarrier(hosts.world(), &all);
     if (all != MPI_REQUEST_NULL) MPI_Test(&all, &met, MPI_STATUS_IGNORE);
-    if (pool->remote->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (pools.front().remote->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   moves.join();
 }

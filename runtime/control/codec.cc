@@ -30,19 +30,21 @@ pb::Message encode(const tasks::Invocation& invocation) {
   return m;
 }
 
-pb::Message encode(tasks::InvocationDone done) {
+pb::Message encode(tasks::InvocationDone done, std::int32_t device) {
   pb::Message m;
   auto& body = *m.mutable_done();
   body.set_id(done.id);
+  body.set_device(device);
   for (const auto& [key, value] : done.outputs) (*body.mutable_outputs())[key] = value;
   body.set_report(std::move(done.report));
   body.set_data(std::move(done.data));
   return m;
 }
 
-pb::Message encode(const Error& error) {
+pb::Message encode(const Error& error, std::int32_t device) {
   pb::Message m;
   auto& body = *m.mutable_failure();
+  body.set_device(device);
   body.set_code(std::string(name(error.code())));
   body.set_cause(error.cause());
   body.set_place(error.place());

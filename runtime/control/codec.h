@@ -9,8 +9,8 @@ namespace hyperrun::control {
 
 pb::Message encode(const tasks::LoadProgram& program);
 pb::Message encode(const tasks::Invocation& invocation);
-pb::Message encode(tasks::InvocationDone done);
-pb::Message encode(const Error& error);
+pb::Message encode(tasks::InvocationDone done, std::int32_t device);
+pb::Message encode(const Error& error, std::int32_t device);  // -1: all devices of the sender
 
 tasks::LoadProgram decode(pb::LoadProgram&& message);
 tasks::Invocation decode(const pb::Invocation& message);

@@ -129,14 +129,14 @@ bool ConnectionAcceptor::authentic(const PendingConnection& pending, const pb::H
 }
 
 std::optional<Error> ConnectionAcceptor::objection(const pb::Identity& identity) const {
-  const std::string needed = std::to_string(rules_.devices);
-  if (const int ranks = identity.world_size(); ranks != rules_.devices)
-    return Error(ranks < rules_.devices ? Code::kTooFewRanks : Code::kMpi,
-                 fmt::format("{}the job needs {} devices, but {} ranks were started",
-                             ranks < rules_.devices ? "" : "too many ranks: ", needed, ranks))
-        .fix("start it with mpirun --oversubscribe -np " + needed + ", or let hyperrun start mpirun");
-  if (identity.rank() < 0 || identity.rank() >= rules_.devices)
-    return Error(Code::kControl, fmt::format("there is no rank {} in a run of {}", identity.rank(), needed));
+  if (const int ranks = identity.world_size(); ranks != rules_.ranks)
+    return Error(ranks < rules_.ranks ? Code::kTooFewRanks : Code::kMpi,
+                 fmt::format("the run has {} ranks, but this process is one of {}", rules_.ranks, ranks))
+        .fix(fmt::format("start it with mpirun --oversubscribe -np {}, or let hyperrun start mpirun",
+                         rules_.ranks));
+  if (identity.rank() < 0 || identity.rank() >= rules_.ranks)
+    return Error(Code::kControl,
+                 fmt::format("there is no rank {} in a run of {}", identity.rank(), rules_.ranks));
   if (identity.version() != rules_.version)
     return Error(Code::kControl,
                  fmt::format("rank {} on host {} is version {}, the controller {}", identity.rank(),
@@ -163,6 +163,7 @@ void ConnectionAcceptor::welcome(const std::shared_ptr<PendingConnection>& pendi
   m.mutable_welcome()->set_mac(
       sign(rules_.secret, Side::kController, pending->nonce, hello.nonce(), hello.identity()));
   m.mutable_welcome()->set_heartbeat_seconds(rules_.heartbeat_seconds);
+  m.mutable_welcome()->set_devices(rules_.devices);
   pending->connection->send(m);
   pending->connection->set_max_frame(rules_.max_frame);
   const std::shared_ptr<Connection> connection = pending->connection;

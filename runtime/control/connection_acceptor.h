@@ -21,7 +21,7 @@ namespace hyperrun::control {
 class ConnectionAcceptor {
  public:
   struct Rules {
-    std::int32_t devices = 1;
+    std::int32_t devices = 1, ranks = 1;
     std::string secret, version;
     double heartbeat_seconds = 2;
     std::size_t max_frame = 0;  // bytes of one message of an admitted device

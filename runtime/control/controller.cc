@@ -9,6 +9,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <cstring>
+#include <map>
+#include <span>
 #include <utility>  // before Asio: Boost 1.74 under C++20 needs it
 
 #include "runtime/control/codec.h"
@@ -46,15 +48,16 @@ class Controller::Impl {
  public:
   explicit Impl(ControllerOptions options)
       : options_(std::move(options)),
+        ranks_(options_.ranks == 0 ? options_.devices : options_.ranks),
         gate_(io_,
-              {options_.devices, options_.secret, options_.version, options_.heartbeat_seconds,
+              {options_.devices, ranks_, options_.secret, options_.version, options_.heartbeat_seconds,
                options_.max_frame},
               options_.loopback),
-        members_(options_.devices),
-        watch_(
-            io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-            {[this](const Error& why) { end(with_stopped_launcher(why)); },
-             [this](int signal) { interrupt(signal); }, [this](std::int32_t rank) { return work_of(rank); }}),
+        members_(options_.devices, ranks_),
+        watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
+               {[this](const Error& why) { end(with_stopped_launcher(why)); },
+                [this](int signal) { interrupt(signal); },
+                [this](std::int32_t device) { return work_of(device); }}),
         groups_(options_.devices),
         dispatcher_(groups_, options_.window),
         signals_(io_),
@@ -67,10 +70,9 @@ class Controller::Impl {
   Outcome run(tasks::Driver& driver) {
     HR_CHECK(driver_ == nullptr, "a controller runs once");
     driver_ = &driver;
-    gate_.open({[this](tasks::DeviceInfo info, std::shared_ptr<Connection> c) {
-                  on_join(std::move(info), std::move(c));
-                },
-                [this](const Error& why) { end(why); }});
+    gate_.open(
+        {[this](tasks::DeviceInfo info, std::shared_ptr<Connection> c) { on_join(info, std::move(c)); },
+         [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
     start_up_.begin({seconds(options_.join_seconds), [this](const Error& overdue) { end(overdue); }});
@@ -111,18 +113,16 @@ class Controller::Impl {
 
   // ---- Start
 
-  void on_join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection) {
+  void on_join(const tasks::DeviceInfo& info, std::shared_ptr<Connection> connection) {
     if (phase_ != Phase::kJoining) return connection->close();
-    const std::int32_t rank = info.rank;
-    Member& member = members_.join(std::move(info), std::move(connection));
+    Member& member = members_.join(info, std::move(connection));
     member.connection->hand_over(
         [this, m = &member](pb::Message&& message) { on_message(*m, std::move(message)); },
         [this, m = &member](const std::string& reason) { on_end(*m, reason); });
-    spdlog::debug("device {} joined from {} (pid {})", rank, member.state.info.host, member.state.info.pid);
+    spdlog::debug("rank {} joined from {} (pid {})", info.rank, info.host, info.pid);
     // A foreign launcher: the other ranks are children of the same process.
-    const tasks::DeviceInfo& joined = member.state.info;
-    if (joined.machine == process::machine_id())
-      start_up_.add_launcher(process::parent_of(joined.pid), joined.mpi_job);
+    if (info.machine == process::machine_id())
+      start_up_.add_launcher(process::parent_of(info.pid), info.mpi_job);
   }
 
   void on_ready(Member& member) {
@@ -137,7 +137,11 @@ class Controller::Impl {
     guarded([this] {
       const std::vector<tasks::DeviceInfo> devices = members_.infos();
       for (const tasks::Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
-      for (std::vector<std::int32_t>& ranks : driver_->device_groups()) groups_.add(std::move(ranks));
+      recipients_.push_back(everyone());
+      for (std::vector<std::int32_t>& devices : driver_->device_groups()) {
+        recipients_.push_back(recipients_of(devices));
+        groups_.add(std::move(devices));
+      }
       pump();
     });
   }
@@ -146,30 +150,70 @@ class Controller::Impl {
     frame_.clear();
     append_frame(frame_, encode(assignment.program), options_.max_frame);
     if (assignment.ranks.empty()) return members_.broadcast(frame_);
-    for (const std::int32_t rank : assignment.ranks) {
-      HR_CHECK(rank >= 0 && rank < options_.devices);
-      if (members_.at(rank).present()) members_.at(rank).connection->send_frame(frame_);
+    for (const Recipient& r : recipients_of(assignment.ranks))
+      if (r.member->present()) r.member->connection->send_frame(frame_);
+  }
+
+  // ---- Groups of devices
+
+  // A process with devices of a group.
+  struct Recipient {
+    Member* member;
+    std::vector<std::int32_t> devices;  // empty: all of its devices
+  };
+
+  std::vector<Recipient> everyone() {
+    std::vector<Recipient> all;
+    for (Member& member : members_.all()) all.push_back({&member, {}});
+    return all;
+  }
+
+  std::vector<Recipient> recipients_of(std::span<const std::int32_t> devices) {
+    std::map<std::int32_t, Recipient> by_first_device;
+    for (const std::int32_t device : devices) {
+      HR_CHECK(device >= 0 && device < options_.devices);
+      Member& member = members_.of_device(device);
+      Recipient& recipient =
+          by_first_device.try_emplace(member.devices.first, Recipient{&member, {}}).first->second;
+      recipient.devices.push_back(device);
     }
+    std::vector<Recipient> list;
+    for (auto& [first, recipient] : by_first_device) {
+      if (std::ssize(recipient.devices) == recipient.member->devices.count) recipient.devices.clear();
+      list.push_back(std::move(recipient));
+    }
+    return list;
   }
 
   // ---- Work
 
   void pump() {
     while (std::optional<tasks::Invocation> invocation = driver_->next_within(dispatcher_)) {
-      frame_.clear();
-      append_frame(frame_, encode(*invocation), options_.max_frame);
-      for (const std::int32_t rank : groups_.ranks(invocation->group)) {
-        Member& member = members_.at(rank);
-        if (member.present()) member.connection->send_frame(frame_);
-      }
+      send_invocation(*invocation);
       dispatcher_.issue(std::move(*invocation));
     }
     if (dispatcher_.idle()) drain();
   }
 
+  // Processes whose devices all belong to the group get the same frame.
+  void send_invocation(const tasks::Invocation& invocation) {
+    pb::Message message = encode(invocation);
+    frame_.clear();
+    append_frame(frame_, message, options_.max_frame);
+    for (const Recipient& r : recipients_[static_cast<std::size_t>(invocation.group)]) {
+      if (!r.member->present()) continue;
+      if (r.devices.empty()) {
+        r.member->connection->send_frame(frame_);
+        continue;
+      }
+      message.mutable_invocation()->mutable_devices()->Assign(r.devices.begin(), r.devices.end());
+      r.member->connection->send(message);
+    }
+  }
+
   // The invocation that a device must report next, to find the device to blame.
-  Work work_of(std::int32_t rank) const {
-    const tasks::Invocation* const next = dispatcher_.awaited(rank);
+  Work work_of(std::int32_t device) const {
+    const tasks::Invocation* const next = dispatcher_.awaited(device);
     if (next == nullptr) return {};
     return {next->id, driver_->describe(*next)};
   }
@@ -177,25 +221,29 @@ class Controller::Impl {
   void on_message(Member& member, pb::Message&& message) {
     member.heard = Clock::now();
     switch (message.body_case()) {
-      case pb::Message::kDone: return on_report(member, decode(std::move(*message.mutable_done())));
+      case pb::Message::kDone: return on_report(member, std::move(*message.mutable_done()));
       case pb::Message::kHeartbeat:
         return watch_.on_heartbeat(member, std::move(*message.mutable_heartbeat()));
       case pb::Message::kFailure:
         if (const int signal = message.failure().signal(); signal != 0) return on_stopped(member, signal);
-        return on_failure(member, decode(message.failure()));
+        return on_failure(member, message.failure().device(), decode(message.failure()));
       case pb::Message::kReady: return on_ready(member);
       case pb::Message::kGoodbye: member.goodbye = true; return;
-      default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
+      default:
+        return on_failure(member, -1, Error(Code::kControl, "it sent a message that devices do not send"));
     }
   }
 
-  void on_report(Member& member, tasks::InvocationDone reported) {
+  void on_report(Member& member, pb::InvocationDone&& reported) {
     if (phase_ != Phase::kRunning) return;
-    watch_.on_report(member, reported.id);
+    const std::int32_t device = reported.device();
     try {
-      dispatcher_.collect(member.state.info.rank, std::move(reported));
+      if (!member.devices.contains(device))
+        throw Error(Code::kControl, fmt::format("it reports for device {}, which it does not host", device));
+      watch_.on_report(member, device, reported.id());
+      dispatcher_.collect(device, decode(std::move(reported)));
     } catch (const Error& e) {
-      return on_failure(member, e);
+      return on_failure(member, device, e);
     }
     guarded([this] {
       bool any = false;
@@ -221,7 +269,9 @@ class Controller::Impl {
     after(phase_timer_, seconds(options_.drain_seconds), [this] {
       std::string who;
       for (const Member& member : members_.all())
-        if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
+        if (member.present())
+          for (std::int32_t d = member.devices.first; d < member.devices.end(); ++d)
+            who += (who.empty() ? "" : ", ") + std::to_string(d);
       end(with_stopped_launcher(
           Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
                                        to_text(seconds(options_.drain_seconds)) + ": " + who)));
@@ -232,7 +282,8 @@ class Controller::Impl {
     member.gone = true;
     const bool running = phase_ != Phase::kEnding && phase_ != Phase::kEnded;
     if (running && !member.goodbye && !member.failed)
-      watch_.note({Symptom::kLost, member.state.info.rank, "its connection ended (" + reason + ")", {}});
+      watch_.note(
+          {Symptom::kLost, member.devices.first, "its connection ended (" + reason + ")", {}, 0, true});
     if ((phase_ == Phase::kEnding || phase_ == Phase::kDraining) && members_.all_gone() &&
         (phase_ == Phase::kEnding || !watch_.suspects_device()))
       stop();
@@ -240,14 +291,16 @@ class Controller::Impl {
 
   // ---- Failure
 
-  void on_failure(Member& member, const Error& error) {
+  // `device`: -1 for all devices of the process.
+  void on_failure(Member& member, std::int32_t device, const Error& error) {
     member.failed = true;
-    watch_.note({symptom_of(error), member.state.info.rank, "", error});
+    const bool one = member.devices.contains(device);
+    watch_.note({symptom_of(error), one ? device : member.devices.first, "", error, 0, !one});
   }
 
   void on_stopped(Member& member, int signal) {
     member.failed = true;
-    watch_.note({Symptom::kStopped, member.state.info.rank, "", {}, signal});
+    watch_.note({Symptom::kStopped, member.devices.first, "", {}, signal, true});
   }
 
   void await_signals() {
@@ -324,11 +377,13 @@ class Controller::Impl {
   }
 
   ControllerOptions options_;
+  const std::int32_t ranks_;
   asio::io_context io_{1};
   ConnectionAcceptor gate_;
   Membership members_;
   Watch watch_;
   tasks::DeviceGroups groups_;
+  std::vector<std::vector<Recipient>> recipients_;  // by group
   tasks::Dispatcher dispatcher_;
   asio::signal_set signals_;
   asio::steady_timer phase_timer_;

@@ -10,7 +10,8 @@
 //             ---- InvocationDone* -- Heartbeat* -->
 //             <--- Shutdown ----   ---- Goodbye --->
 //
-// A device is lost when its connection ends, hung when it is silent for heartbeat_seconds, failed when it
+// A process hosts one or several devices and has one connection for all of them. A device is lost when its
+// connection ends, hung when it is silent for heartbeat_seconds, failed when it
 // says so. Of several such events within a moment the controller names the cause and not the consequences
 // (diagnosis.h). Then all devices are aborted, stopped ones are killed, and run() returns, within about 2.5
 // seconds of the event.
@@ -30,6 +31,7 @@ namespace hyperrun::control {
 
 struct ControllerOptions {
   std::int32_t devices = 1;
+  std::int32_t ranks = 0;    // processes that host the devices (device_block.h); 0: one for each
   std::string secret;        // the run's secret, from make_secret()
   std::string version;       // the version that devices must have, too
   bool loopback = true;      // false: listen on all interfaces

@@ -44,6 +44,9 @@ class DeviceLink::Impl {
         io_, options_, [this](pb::Message&& m) { on_message(std::move(m)); },
         [this](const std::string& reason) { on_end(reason); });
     connection_ = std::move(joined.connection);
+    devices_of_run_ = joined.devices;
+    devices_ = block_of(options_.rank, options_.world_size, devices_of_run_);
+    for (int d = 0; d < devices_.count; ++d) slots_.emplace_back();
     period_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(std::max(0.01, 0.25 * joined.heartbeat_seconds)));
     connection_->set_peer_timeout(std::max(5.0, 5 * joined.heartbeat_seconds));
@@ -61,22 +64,33 @@ class DeviceLink::Impl {
     if (thread_.joinable()) thread_.join();
   }
 
-  tasks::Command next() {
+  int devices_of_run() const { return devices_of_run_; }
+  DeviceBlock devices() const { return devices_; }
+  DeviceStatus& status(int device) { return slot(device).status; }
+
+  tasks::Command next(int device) {
     tell_ready();
+    Slot& mine = slot(device);
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return abort_ || !commands_.empty(); });
-    return take();
+    mine.changed.wait(lock, [&] { return abort_ || !mine.commands.empty(); });
+    return take(mine);
   }
 
-  std::optional<tasks::Command> next_within(std::chrono::nanoseconds limit) {
+  std::optional<tasks::Command> next_within(int device, std::chrono::nanoseconds limit) {
     tell_ready();
+    Slot& mine = slot(device);
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, limit, [this] { return abort_ || !commands_.empty(); })) return {};
-    return take();
+    if (!mine.changed.wait_for(lock, limit, [&] { return abort_ || !mine.commands.empty(); })) return {};
+    return take(mine);
   }
 
-  void report(tasks::InvocationDone done) {
-    const pb::Message message = encode(std::move(done));
+  void set_wake(std::function<void(int device)> wake) {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+
+  void report(int device, tasks::InvocationDone done) {
+    const pb::Message message = encode(std::move(done), device);
     const std::lock_guard lock(mutex_);
     append_frame(outbox_, message, options_.max_frame);
     if (outbox_scheduled_) return;
@@ -84,9 +98,9 @@ class DeviceLink::Impl {
     asio::post(io_, [this] { send_outbox(); });
   }
 
-  void fail(const Error& error) {
+  void fail(int device, const Error& error) {
     if (aborted()) return;
-    flush([this, failure = encode(error)] {
+    flush([this, failure = encode(error, device)] {
       tell_position();
       connection_->send(failure);
     });
@@ -109,16 +123,26 @@ class DeviceLink::Impl {
   }
 
  private:
+  // A device's share of the link.
+  struct Slot {
+    DeviceStatus status;
+    std::condition_variable changed;
+    std::deque<tasks::Command> commands;
+  };
+
+  Slot& slot(int device) { return slots_[static_cast<std::size_t>(device - devices_.first)]; }
+
   // The lock must be held.
-  tasks::Command take() {
+  tasks::Command take(Slot& mine) {
     if (abort_) throw Error(*abort_);
-    tasks::Command command = std::move(commands_.front());
-    commands_.pop_front();
+    tasks::Command command = std::move(mine.commands.front());
+    mine.commands.pop_front();
     return command;
   }
 
   void tell_ready() {
-    if (std::exchange(told_ready_, true)) return;
+    if (told_ready_) return;
+    told_ready_ = true;
     asio::post(io_, [this] {
       pb::Message m;
       m.mutable_ready();
@@ -179,7 +203,7 @@ class DeviceLink::Impl {
     signals_.async_wait([this](const boost::system::error_code& cancelled, int signal) {
       if (cancelled) return;
       const Error why(Code::kControl, fmt::format("stopped by signal {} ({})", signal, strsignal(signal)));
-      pb::Message m = encode(why);
+      pb::Message m = encode(why, -1);
       m.mutable_failure()->set_signal(signal);
       connection_->send(m);
       verdict_.expires_after(kVerdict);
@@ -190,21 +214,24 @@ class DeviceLink::Impl {
   }
 
   void fill(pb::Heartbeat& heartbeat) const {
-    heartbeat.set_invocation(-1);
-    heartbeat.set_last_instruction(-1);
-    if (options_.status != nullptr) {
-      heartbeat.set_invocation(options_.status->invocation.load(std::memory_order_relaxed));
-      heartbeat.set_last_instruction(options_.status->last_instruction.load(std::memory_order_relaxed));
+    for (int d = 0; d < devices_.count; ++d) {
+      const DeviceStatus& status = slots_[static_cast<std::size_t>(d)].status;
+      pb::Position& position = *heartbeat.add_positions();
+      position.set_invocation(status.invocation.load(std::memory_order_relaxed));
+      position.set_last_instruction(status.last_instruction.load(std::memory_order_relaxed));
+      if (options_.place) position.set_place(options_.place(devices_.first + d));
     }
-    if (options_.place) heartbeat.set_place(options_.place());
   }
 
   void on_message(pb::Message&& message) {
     heard_ = Clock::now();
     switch (message.body_case()) {
-      case pb::Message::kLoadProgram: return push(decode(std::move(*message.mutable_load_program())));
-      case pb::Message::kInvocation: return push(decode(message.invocation()));
-      case pb::Message::kShutdown: return push(tasks::Shutdown{});
+      case pb::Message::kLoadProgram:
+        return push(devices_.first, decode(std::move(*message.mutable_load_program())));
+      case pb::Message::kInvocation: return on_invocation(message.invocation());
+      case pb::Message::kShutdown:
+        for (int d = devices_.first; d < devices_.end(); ++d) push(d, tasks::Shutdown{});
+        return;
       case pb::Message::kAbort:
         return abort(Error(code_from_name(message.abort().code()), message.abort().reason()));
       case pb::Message::kKillPid: return kill_neighbour(message.kill_pid().pid());
@@ -215,12 +242,19 @@ class DeviceLink::Impl {
     }
   }
 
-  void push(tasks::Command command) {
-    {
-      const std::lock_guard lock(mutex_);
-      commands_.push_back(std::move(command));
-    }
-    changed_.notify_one();
+  void on_invocation(const pb::Invocation& message) {
+    const tasks::Invocation invocation = decode(message);
+    if (message.devices().empty())
+      for (int d = devices_.first; d < devices_.end(); ++d) push(d, invocation);
+    for (const int d : message.devices())
+      if (devices_.contains(d)) push(d, invocation);
+  }
+
+  void push(int device, tasks::Command command) {
+    const std::lock_guard lock(mutex_);
+    slot(device).commands.push_back(std::move(command));
+    slot(device).changed.notify_one();
+    if (wake_) wake_(device);
   }
 
   static void kill_neighbour(int pid) {
@@ -239,8 +273,8 @@ class DeviceLink::Impl {
       const std::lock_guard lock(mutex_);
       if (abort_) return;
       abort_ = why;
+      for (Slot& s : slots_) s.changed.notify_all();
     }
-    changed_.notify_all();
     auto terminate = options_.terminate;
     if (!terminate) {
       terminate = [](int status) {
@@ -259,15 +293,17 @@ class DeviceLink::Impl {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;
   std::chrono::nanoseconds period_{};
-  bool told_ready_ = false;  // used on the thread that calls next()
+  int devices_of_run_ = 0;
+  DeviceBlock devices_;
+  std::atomic<bool> told_ready_{false};
   bool closing_ = false;     // used on the link's thread
   Clock::time_point heard_;  // likewise: time of the controller's last message
   std::string sending_;      // likewise
   std::thread thread_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<tasks::Command> commands_;
+  std::deque<Slot> slots_;  // by device of this process; the deque itself is fixed from the start
+  std::function<void(int device)> wake_;
   std::optional<Error> abort_;
   std::string outbox_;
   bool outbox_scheduled_ = false;
@@ -275,12 +311,16 @@ class DeviceLink::Impl {
 
 DeviceLink::DeviceLink(DeviceLinkOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 DeviceLink::~DeviceLink() = default;
-tasks::Command DeviceLink::next() { return impl_->next(); }
-std::optional<tasks::Command> DeviceLink::next_within(std::chrono::nanoseconds limit) {
-  return impl_->next_within(limit);
+int DeviceLink::devices_of_run() const { return impl_->devices_of_run(); }
+DeviceBlock DeviceLink::devices() const { return impl_->devices(); }
+DeviceStatus& DeviceLink::status(int device) { return impl_->status(device); }
+tasks::Command DeviceLink::next(int device) { return impl_->next(device); }
+std::optional<tasks::Command> DeviceLink::next_within(int device, std::chrono::nanoseconds limit) {
+  return impl_->next_within(device, limit);
 }
-void DeviceLink::report(tasks::InvocationDone done) { impl_->report(std::move(done)); }
-void DeviceLink::fail(const Error& error) { impl_->fail(error); }
+void DeviceLink::set_wake(std::function<void(int device)> wake) { impl_->set_wake(std::move(wake)); }
+void DeviceLink::report(int device, tasks::InvocationDone done) { impl_->report(device, std::move(done)); }
+void DeviceLink::fail(int device, const Error& error) { impl_->fail(device, error); }
 void DeviceLink::close() { impl_->close(); }
 bool DeviceLink::aborted() const { return impl_->aborted(); }
 

@@ -1,7 +1,7 @@
-// The link of a device to its controller. It owns a thread that receives commands, sends reports and
-// heartbeats, and ends the process when the run ends. When the controller is gone or aborts the run, on_abort
-// is called. A process that still lives `grace` later is ended, whatever its other threads do. A thread on
-// its own stack does that, so it outlives the DeviceLink.
+// The link of a process to its controller, for all devices that it hosts. It owns a thread that receives
+// commands, sends reports and heartbeats, and ends the process when the run ends. When the controller is gone
+// or aborts the run, on_abort is called. A process that still lives `grace` later is ended, whatever its
+// other threads do. A thread on its own stack does that, so it outlives the DeviceLink.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/device_block.h"
 #include "runtime/base/error.h"
 #include "runtime/tasks/messages.h"
 
@@ -39,8 +40,8 @@ struct DeviceLinkOptions {
 
   bool handle_signals = false;  // SIGINT, SIGTERM and SIGHUP are told to the controller before they end us
 
-  const DeviceStatus* status = nullptr;  // must outlive the link
-  std::function<std::string()> place;  // the device's place in its work, as text; called on the link's thread
+  // The device's place in its work, as text; called on the link's thread. It may be empty.
+  std::function<std::string(int device)> place;
   std::function<void(const Error&)>
       on_abort;                        // sets the cancel token; called on the link's thread, at most once
   std::function<void(int)> terminate;  // empty: _exit
@@ -49,25 +50,32 @@ struct DeviceLinkOptions {
 class DeviceLink {
  public:
   // Connects, retrying until connect_seconds, and joins. Throws kControl if there is no controller, the
-  // secret is wrong, or the controller rejects the device.
+  // secret is wrong, or the controller rejects the process.
   explicit DeviceLink(DeviceLinkOptions options);
-  // The controller takes the device for lost unless close() was called before.
+  // The controller takes the devices for lost unless close() was called before.
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
 
-  // Returns the next command; blocks. After an abort it throws the reason, at once. The first call tells the
-  // controller that the device is ready: it may have joined long before.
-  tasks::Command next();
+  int devices_of_run() const;
+  DeviceBlock devices() const;  // devices of this process; all `device` below are among them
+  DeviceStatus& status(int device);
+
+  // Returns the device's next command; blocks. After an abort it throws the reason, at once. The first call
+  // tells the controller that the process is ready: it may have joined long before. Programs are given to the
+  // first device alone, for all of them.
+  tasks::Command next(int device);
   // Waits for `limit` at most; nullopt: no command has come.
-  std::optional<tasks::Command> next_within(std::chrono::nanoseconds limit);
+  std::optional<tasks::Command> next_within(int device, std::chrono::nanoseconds limit);
+  // `wake` is called on the link's thread when a device has got a command, or the run is aborted.
+  void set_wake(std::function<void(int device)> wake);
 
   // Sends a report. Thread-safe, never blocks.
-  void report(tasks::InvocationDone done);
+  void report(int device, tasks::InvocationDone done);
 
-  // Tells the controller why this device cannot go on. Returns when that is sent (or after a second). A
-  // consequence of an abort is not told. The caller then ends the process.
-  void fail(const Error& error);
+  // Tells the controller why a device (-1: the whole process) cannot go on. Returns when that is sent (or
+  // after a second). A consequence of an abort is not told. The caller then ends the process.
+  void fail(int device, const Error& error);
 
   // Says goodbye after a Shutdown and ends the connection. It should be called as late as possible, after
   // MPI_Finalize, so that a hang there is still seen.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hyperrun::control {
@@ -25,12 +26,24 @@ std::string progress(const DeviceState& device) {
   return position(device) + (work.empty() ? "" : "; it has " + work);
 }
 
+bool is_about(const FailureReport& report, const tasks::DeviceInfo& info) {
+  return report.rank == info.rank ||
+         (report.process && info.process.count > 1 && info.process.contains(report.rank));
+}
+
+std::string culprit(const FailureReport& report, std::span<const DeviceState> devices) {
+  const tasks::DeviceInfo& info = devices[static_cast<std::size_t>(report.rank)].info;
+  return report.process ? name_of_process(info) : name_of(info);
+}
+
 // Lists the other devices. Those ahead of the culprit wait for it; those behind may be in a worse state.
-std::string others(std::span<const DeviceState> devices, const std::vector<std::int32_t>& culprits) {
+std::string others(std::span<const DeviceState> devices, const std::vector<FailureReport>& culprits) {
   std::vector<const DeviceState*> rest;
+  const auto is_culprit = [&](const DeviceState& d) {
+    return std::ranges::any_of(culprits, [&](const FailureReport& r) { return is_about(r, d.info); });
+  };
   for (const DeviceState& d : devices)
-    if (d.info.rank >= 0 && std::find(culprits.begin(), culprits.end(), d.info.rank) == culprits.end())
-      rest.push_back(&d);
+    if (d.info.rank >= 0 && !is_culprit(d)) rest.push_back(&d);
   std::string text;
   for (std::size_t i = 0; i < std::min(rest.size(), kListed); ++i) {
     text += fmt::format("\n  device {}: {}", rest[i]->info.rank, progress(*rest[i]));
@@ -50,16 +63,16 @@ std::string not_joined(std::span<const DeviceState> devices) {
 Error explain_device(const FailureReport& root, const Diagnosis& diagnosis,
                      std::span<const DeviceState> devices) {
   const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
-  const std::vector<std::int32_t> culprits = diagnosis.ranks_with(root.symptom);
+  const std::vector<FailureReport> culprits = diagnosis.reports_of(root.symptom);
   const bool hung = root.symptom == Symptom::kHung;
   std::string cause = hung ? "hung: " : "lost: ";
   cause += root.text;
   if (root.symptom != Symptom::kNeverJoined) cause += "; " + progress(device);
   if (!device.place.empty()) cause += "; " + device.place;
-  for (const std::int32_t rank : culprits)
-    if (rank != root.rank) cause += "\n  so is " + name_of(devices[static_cast<std::size_t>(rank)].info);
+  for (const FailureReport& also : culprits)
+    if (also.rank != root.rank) cause += "\n  so is " + culprit(also, devices);
   cause += not_joined(devices) + others(devices, culprits);
-  return Error(hung ? Code::kDeviceHung : Code::kDeviceLost, cause).at(name_of(device.info));
+  return Error(hung ? Code::kDeviceHung : Code::kDeviceLost, cause).at(culprit(root, devices));
 }
 
 // Explains the launcher's end. If ranks are missing, they are named.
@@ -67,8 +80,8 @@ Error explain_launcher(const FailureReport& root, const Diagnosis& diagnosis,
                        std::span<const DeviceState> devices) {
   const Error& error = root.error.value();
   std::vector<std::string> dead;
-  for (const std::int32_t rank : diagnosis.ranks_with(Symptom::kNeverJoined))
-    dead.push_back(name_of(devices[static_cast<std::size_t>(rank)].info));
+  for (const FailureReport& report : diagnosis.reports_of(Symptom::kNeverJoined))
+    dead.push_back(culprit(report, devices));
   if (!dead.empty()) return Error(error).at(listing(dead));
   return Error(error.code(), error.cause() + not_joined(devices)).fix(error.remedy());
 }
@@ -90,6 +103,12 @@ std::string name_of(const tasks::DeviceInfo& info) {
   return fmt::format("device {} (host {}, pid {})", info.rank, info.host, info.pid);
 }
 
+std::string name_of_process(const tasks::DeviceInfo& info) {
+  if (info.process.count == 1) return name_of(info);
+  return fmt::format("devices {} to {} (host {}, pid {})", info.process.first, info.process.end() - 1,
+                     info.host, info.pid);
+}
+
 Symptom symptom_of(const Error& failure) {
   switch (failure.code()) {
     case Code::kDeviceLost:
@@ -108,11 +127,11 @@ const FailureReport& Diagnosis::root() const {
   });
 }
 
-std::vector<std::int32_t> Diagnosis::ranks_with(Symptom symptom) const {
-  std::vector<std::int32_t> ranks;
-  for (const FailureReport& s : all_)
-    if (s.symptom == symptom) ranks.push_back(s.rank);
-  return ranks;
+std::vector<FailureReport> Diagnosis::reports_of(Symptom symptom) const {
+  std::vector<FailureReport> reports;
+  std::ranges::copy_if(all_, std::back_inserter(reports),
+                       [&](const FailureReport& r) { return r.symptom == symptom; });
+  return reports;
 }
 
 std::chrono::milliseconds Diagnosis::settle() const {
@@ -137,7 +156,7 @@ Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices) 
   Error error = root.error.value();
   if (root.rank < 0) return error;
   const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
-  std::string where = name_of(device.info);
+  std::string where = culprit(root, devices);
   for (const std::string& more : {device.work.description, error.place()})
     if (!more.empty()) where += ", " + more;
   return std::move(error).at(where);

@@ -31,10 +31,11 @@ enum class Symptom : std::uint8_t {
 
 struct FailureReport {
   Symptom symptom = Symptom::kFailed;
-  std::int32_t rank = -1;      // -1: no device
+  std::int32_t rank = -1;      // number of the device; -1: no device
   std::string text;            // the evidence, for kLost, kHung and kNeverJoined
   std::optional<Error> error;  // for the other symptoms
   int signal = 0;              // for kStopped
+  bool process = false;        // true: about all devices of the process that hosts `rank`
 };
 
 // The symptom of a failure that a device reports: kConsequence if it only felt another device's end.
@@ -45,7 +46,7 @@ class Diagnosis {
   void add(FailureReport report);
   bool any() const { return !all_.empty(); }
   const FailureReport& root() const;  // the most telling report; among equals the first
-  std::vector<std::int32_t> ranks_with(Symptom symptom) const;  // in the order of arrival
+  std::vector<FailureReport> reports_of(Symptom symptom) const;  // in the order of arrival
   // Time to wait for something more telling.
   std::chrono::milliseconds settle() const;
 
@@ -79,8 +80,9 @@ struct DeviceState {
   Work work;          // its work at the moment of the verdict
 };
 
-std::string name_of(const tasks::DeviceInfo& info);       // "device 3 (host a, pid 4711)"
-std::string listing(std::span<const std::string> names);  // "a, b and c", "a, b and 7 more"
+std::string name_of(const tasks::DeviceInfo& info);          // "device 3 (host a, pid 4711)"
+std::string name_of_process(const tasks::DeviceInfo& info);  // "devices 0 to 47 (host a, pid 4711)"
+std::string listing(std::span<const std::string> names);     // "a, b and c", "a, b and 7 more"
 
 // The error for people: who, where, how far it came, and who waits for it.
 Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices);

@@ -136,7 +136,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     if (!equal(welcome.mac(), sign(options_.secret, Side::kController, challenge_, nonce_, identity_)))
       return give_up("it does not know the run's secret");
     connection_->hand_over(on_message_, on_end_);
-    joined_ = Joined{std::exchange(connection_, nullptr), welcome.heartbeat_seconds()};
+    joined_ = Joined{std::exchange(connection_, nullptr), welcome.heartbeat_seconds(), welcome.devices()};
     finish();
   }
 

@@ -13,6 +13,7 @@ namespace hyperrun::control {
 struct Joined {
   std::shared_ptr<Connection> connection;
   double heartbeat_seconds = 0;
+  std::int32_t devices = 0;  // of the run
 };
 
 // Blocks, running `io`, until the device is admitted. Retries until options.connect_seconds if nobody

@@ -4,12 +4,28 @@
 
 namespace hyperrun::control {
 
-Member& Membership::join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection) {
+void Member::introduce(const tasks::DeviceInfo& info) {
+  for (std::int32_t d = devices.first; d < devices.end(); ++d) {
+    state(d).info = info;
+    state(d).info.rank = d;
+    state(d).info.process = devices;
+  }
+}
+
+Membership::Membership(std::int32_t devices, std::int32_t ranks)
+    : devices_(devices), members_(static_cast<std::size_t>(ranks)) {
+  for (std::int32_t r = 0; r < ranks; ++r) {
+    at(r).devices = block_of(r, ranks, devices);
+    at(r).states.resize(static_cast<std::size_t>(at(r).devices.count));
+  }
+}
+
+Member& Membership::join(const tasks::DeviceInfo& info, std::shared_ptr<Connection> connection) {
   Member& member = at(info.rank);
   member.connection = std::move(connection);
   member.heard = Clock::now();
   if (info.machine == process::machine_id()) member.process = process::ProcessHandle(info.pid);
-  member.state.info = std::move(info);
+  member.introduce(info);
   return member;
 }
 
@@ -36,13 +52,14 @@ std::vector<std::int32_t> Membership::absent() const {
 std::vector<tasks::DeviceInfo> Membership::infos() const {
   std::vector<tasks::DeviceInfo> infos;
   for (const Member& m : members_)
-    if (m.connection != nullptr) infos.push_back(m.state.info);
+    if (m.connection != nullptr)
+      for (const DeviceState& state : m.states) infos.push_back(state.info);
   return infos;
 }
 
 std::vector<DeviceState> Membership::states() const {
   std::vector<DeviceState> states;
-  for (const Member& m : members_) states.push_back(m.state);
+  for (const Member& m : members_) states.insert(states.end(), m.states.begin(), m.states.end());
   return states;
 }
 
@@ -65,11 +82,11 @@ void Membership::kill_hung() {
     if (!hung.hung || hung.gone) continue;
     hung.process.kill();
     const auto neighbour = std::find_if(members_.begin(), members_.end(), [&](const Member& m) {
-      return m.present() && !m.hung && m.state.info.machine == hung.state.info.machine;
+      return m.present() && !m.hung && m.info().machine == hung.info().machine;
     });
     if (neighbour == members_.end()) continue;
     pb::Message m;
-    m.mutable_kill_pid()->set_pid(hung.state.info.pid);
+    m.mutable_kill_pid()->set_pid(hung.info().pid);
     neighbour->connection->send(m);
   }
 }

@@ -1,11 +1,18 @@
 #include "runtime/control/start_up.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace hyperrun::control {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+
+std::string listed(const DeviceBlock& devices) {
+  if (devices.count == 1) return fmt::format("device {}", devices.first);
+  return fmt::format("devices {} to {}", devices.first, devices.end() - 1);
+}
 
 }  // namespace
 
@@ -51,13 +58,19 @@ void StartUp::find_dead() {
     introduce(rank, process->second);
     members_.at(rank).failed = true;
     any_dead_ = true;
-    if (cause) watch_.note({Symptom::kNeverJoined, rank, "its process ended before it joined", {}});
+    if (cause)
+      watch_.note({Symptom::kNeverJoined,
+                   members_.at(rank).devices.first,
+                   "its process ended before it joined",
+                   {},
+                   0,
+                   true});
   }
 }
 
 void StartUp::introduce(std::int32_t rank, const process::LocalRank& process) {
   Member& member = members_.at(rank);
-  member.state.info = {rank, process::host_name(), process::machine_id(), process.pid, ""};
+  member.introduce({rank, process::host_name(), process::machine_id(), process.pid, ""});
   member.process = process::ProcessHandle(process.pid);
 }
 
@@ -65,7 +78,7 @@ Error StartUp::overdue() {
   if (const auto absent = members_.absent(); !absent.empty()) return overdue_join(absent);
   std::vector<std::string> late;
   for (const Member& m : members_.all())
-    if (!m.ready) late.push_back(name_of(m.state.info));
+    if (!m.ready) late.push_back(name_of_process(m.info()));
   return Error(Code::kMpi, "MPI did not start within " + limit() + " on " + listing(late))
       .fix("see what they say; can their hosts reach each other? docs/hosts.md lists what MPI needs");
 }
@@ -75,11 +88,11 @@ Error StartUp::overdue() {
 Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
   std::vector<std::string> stopped, all;
   for (const std::int32_t rank : absent) {
-    all.push_back("device " + std::to_string(rank));
+    all.push_back(listed(members_.at(rank).devices));
     const auto process = ranks_.all().find(rank);
     if (process == ranks_.all().end()) continue;
     introduce(rank, process->second);
-    all.back() = name_of(members_.at(rank).state.info);
+    all.back() = name_of_process(members_.at(rank).info());
     if (process->second.state != process::LocalRank::State::kStopped) continue;
     members_.at(rank).hung = true;
     stopped.push_back(all.back());

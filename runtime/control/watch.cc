@@ -70,7 +70,7 @@ void Watch::find_hung(Clock::time_point now) {
   for (Member& m : members_.all()) {
     if (!m.present() || m.failed || m.hung || m.goodbye || now - m.heard <= limits_.heartbeat) continue;
     m.hung = true;
-    note({Symptom::kHung, m.state.info.rank, "no heartbeat for " + to_text(limits_.heartbeat), {}});
+    note({Symptom::kHung, m.devices.first, "no heartbeat for " + to_text(limits_.heartbeat), {}, 0, true});
   }
 }
 
@@ -83,26 +83,30 @@ void Watch::find_stall(Clock::time_point now) {
   const auto last = std::ranges::min_element(
       all, {}, [](const DeviceState& d) { return std::pair(d.work.invocation, d.position); });
   const std::int32_t rank = last->info.rank;
-  members_.at(rank).hung = true;
+  members_.of_device(rank).hung = true;
   note({Symptom::kHung,
         rank,
         "no device finished an instruction for " + to_text(limits_.stall) + ", and it is furthest behind",
         {}});
 }
 
-void Watch::on_report(Member& member, std::int64_t invocation) {
+void Watch::on_report(Member& member, std::int32_t device, std::int64_t invocation) {
   progressed_ = member.heard;
-  member.state.position = {invocation, Position::kAll};
-  member.state.place.clear();
+  member.state(device).position = {invocation, Position::kAll};
+  member.state(device).place.clear();
 }
 
 void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
-  DeviceState& state = member.state;
-  state.place = std::move(*beat.mutable_place());
-  const Position position{beat.invocation(), beat.last_instruction()};
-  if (position <= state.position) return;  // no news, or older than its last report
-  progressed_ = member.heard;
-  state.position = position;
+  const std::size_t known = std::min(member.states.size(), static_cast<std::size_t>(beat.positions_size()));
+  for (std::size_t d = 0; d < known; ++d) {
+    DeviceState& state = member.states[d];
+    pb::Position& told = *beat.mutable_positions(static_cast<int>(d));
+    state.place = std::move(*told.mutable_place());
+    const Position position{told.invocation(), told.last_instruction()};
+    if (position <= state.position) continue;  // no news, or older than its last report
+    progressed_ = member.heard;
+    state.position = position;
+  }
 }
 
 void Watch::note(FailureReport report) {

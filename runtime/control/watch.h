@@ -23,7 +23,7 @@ class Watch {
   struct Verdict {
     std::function<void(const Error&)> failed;
     std::function<void(int signal)> interrupted;
-    std::function<Work(std::int32_t rank)> work;  // called when a device must be named
+    std::function<Work(std::int32_t device)> work;  // called when a device must be named
   };
 
   Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict);
@@ -34,7 +34,7 @@ class Watch {
   void set_working(bool working);
 
   void note(FailureReport report);
-  void on_report(Member& member, std::int64_t invocation);
+  void on_report(Member& member, std::int32_t device, std::int64_t invocation);
   void on_heartbeat(Member& member, pb::Heartbeat&& beat);
   bool suspects_device() const { return diagnosis_.any() && diagnosis_.root().rank >= 0; }
 

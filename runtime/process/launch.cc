@@ -40,11 +40,11 @@ std::vector<std::string> openblas_variables() {
 }  // namespace
 
 LaunchCommand launch_command(const LaunchSpec& spec) {
-  HR_CHECK(spec.devices > 0 && !spec.program.empty());
+  HR_CHECK(spec.ranks > 0 && !spec.program.empty());
   LaunchCommand command;
   // Ranks may outnumber cores, and each has threads that need all cores.
-  command.argv = {spec.mpirun, "--quiet", "--oversubscribe",           "--bind-to",
-                  "none",      "-np",     std::to_string(spec.devices)};
+  command.argv = {spec.mpirun, "--quiet", "--oversubscribe",         "--bind-to",
+                  "none",      "-np",     std::to_string(spec.ranks)};
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
   // The secret is passed by the variable's name only: everybody can see arguments.

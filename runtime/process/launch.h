@@ -12,9 +12,9 @@
 namespace hyperrun::process {
 
 struct LaunchSpec {
-  std::int32_t devices = 1;
-  std::vector<std::string> program;  // argv of a device
-  // The controller's address and the secret go to the devices in their environment, never in an argv. Empty:
+  std::int32_t ranks = 1;
+  std::vector<std::string> program;  // argv of a rank
+  // The controller's address and the secret go to the ranks in their environment, never in an argv. Empty:
   // there is no controller.
   std::string controller, secret;
   std::string mpirun = "mpirun";

@@ -10,6 +10,7 @@ struct RunArguments {
   std::string job;
   std::string hostfile;                  // mpirun's file of hosts; empty: this host
   std::vector<std::string> mpirun_args;  // further arguments for mpirun
+  int ranks = 0;                         // processes that host the devices; 0: the run chooses
   std::string directory;                 // replaces run.directory
   std::string resume;                    // replaces run.resume
   bool quiet = false;                    // prints no progress

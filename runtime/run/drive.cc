@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/control/auth.h"
 #include "runtime/control/supervise.h"
@@ -12,9 +14,21 @@
 
 namespace hyperrun {
 
-control::ControllerOptions controller_options(const Job& job, const std::string& secret) {
+int ranks_of_this_host(int devices) {
+  constexpr int kAlways = 8;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(devices, std::max(kAlways, cores));
+}
+
+int ranks_for(int devices, const Hosts& hosts) {
+  if (hosts.ranks > 0) return std::min(hosts.ranks, devices);
+  return hosts.only_this_host() ? ranks_of_this_host(devices) : devices;
+}
+
+control::ControllerOptions controller_options(const Job& job, int ranks, const std::string& secret) {
   control::ControllerOptions options;
   options.devices = job.supernode.devices;
+  options.ranks = ranks;
   options.secret = secret;
   options.version = std::string(version());
   options.heartbeat_seconds = job.run.heartbeat_seconds;
@@ -26,10 +40,11 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   process::LaunchSpec spec;
   process::require_program(spec.mpirun);
   spec.secret = control::make_secret();
-  control::ControllerOptions options = controller_options(job, spec.secret);
+  control::ControllerOptions options =
+      controller_options(job, ranks_for(job.supernode.devices, hosts), spec.secret);
   options.loopback = hosts.only_this_host();
   control::Controller controller(options);
-  spec.devices = options.devices;
+  spec.ranks = options.ranks;
   spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};
   spec.controller = controller.address();
   spec.hostfile = hosts.file;

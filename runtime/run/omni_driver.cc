@@ -11,7 +11,7 @@
 #include "runtime/inference/samples_io.h"
 #include "runtime/inference/vectors_io.h"
 #include "runtime/ir/programs.h"
-#include "runtime/run/protocol.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/run/results.h"
 
 namespace hyperrun {

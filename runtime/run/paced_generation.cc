@@ -13,15 +13,15 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compose/shrink.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/paced.h"
 #include "runtime/run/drive.h"
 #include "runtime/run/generate.h"
 #include "runtime/run/generation.h"
-#include "runtime/run/mpi_start.h"
 #include "runtime/run/paced_clock.h"
-#include "runtime/run/protocol.h"
 #include "runtime/run/results.h"
+#include "runtime/run/room.h"
 #include "runtime/run/session_driver.h"
 #include "runtime/spec/job_reader.h"
 
@@ -108,7 +108,7 @@ Session session_of(const LoadedJob& loaded) {
     session.plan = std::move(scaled.plan);
     session.original = std::move(scaled.original);
   }
-  session.run_directory = require_room(session.job, session.plan);
+  session.run_directory = require_room(session);
   return session;
 }
 

@@ -11,8 +11,8 @@
 #include "runtime/compile/learning_rate.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/ir/programs.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/reinforce/reward.h"
-#include "runtime/run/protocol.h"
 #include "runtime/run/results.h"
 #include "runtime/sim/simulate.h"
 

@@ -7,12 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
+#include "runtime/rank/sessions.h"
 #include "runtime/run/manifest.h"
-#include "runtime/run/mpi_start.h"
 #include "runtime/run/resume.h"
-#include "runtime/run/sessions.h"
 #include "runtime/spec/job_writer.h"
 
 namespace hyperrun {
@@ -40,26 +38,19 @@ std::unique_ptr<RunKind> make_kind(const LoadedJob& loaded) {
 Run::Run(const RunArguments& arguments)
     : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()), kind_(make_kind(loaded_)) {}
 
-void Run::require_room(int local_ranks, const fs::path& directory) {
+void Run::require_room(const OnThisHost& here, const fs::path& directory) {
+  require_memory(kind_->sessions(), here);
   try {
-    require_room_for_hbm(job(), local_ranks);
-  } catch (Error& e) {
-    const std::int64_t each = largest_arena(free_shared_memory(), local_ranks).value / kMiB.value;
-    if (const Bytes peak = touched_hbm(kind_->sessions()); peak <= kMiB * each)
-      e.legal(fmt::format("up to \"{} MiB\"; the job needs {}", each, to_string(peak)));
-    throw e.at(loaded_.source.place("supernode.hbm"));
-  }
-  try {
-    require_room_for_pool(job(), kind_->sessions(), local_ranks);
+    require_room_for_pool(job(), kind_->sessions(), here);
   } catch (Error& e) {
     throw e.at(loaded_.source.place("supernode.pool"));
   }
-  require_room_for_flash(job(), kind_->sessions(), local_ranks, directory);
+  require_room_for_flash(job(), kind_->sessions(), here, directory);
 }
 
-void Run::prepare(int local_ranks) {
+void Run::prepare(const OnThisHost& here) {
   const fs::path directory = fs::absolute(expand_directory(job().run.directory, job().name, started_));
-  require_room(local_ranks, directory);
+  require_room(here, directory);
   std::signal(SIGPIPE, [](int) {});  // not SIG_IGN, which mpirun would inherit
   try {
     kind_->read_inputs();

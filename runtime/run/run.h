@@ -9,6 +9,7 @@
 #include "runtime/control/controller.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/arguments.h"
+#include "runtime/run/room.h"
 #include "runtime/run/run_kind.h"
 #include "runtime/spec/job_reader.h"
 
@@ -22,14 +23,14 @@ class Run {
   const Job& job() const { return kind_->job(); }  // the job that the devices run
 
   // Reads the inputs and makes the run directory. From here on a closed pipe does not end the run. Throws
-  // unless `local_ranks` ranks fit on this host (0: their number is unknown).
-  void prepare(int local_ranks);
+  // unless the devices of this host fit.
+  void prepare(const OnThisHost& here);
 
   // Runs the job to its end; prepare() comes first. `drive` runs the driver. Returns the exit status.
   int execute(const std::function<control::Outcome(tasks::Driver&)>& drive);
 
  private:
-  void require_room(int local_ranks, const std::filesystem::path& directory);
+  void require_room(const OnThisHost& here, const std::filesystem::path& directory);
   void write_manifest(const Recorder& recorder, const control::Outcome* outcome) const;
 
   const RunArguments& arguments_;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/run/failure.h"
-#include "runtime/run/protocol.h"
 
 namespace hyperrun {
 namespace {

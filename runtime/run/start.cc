@@ -7,6 +7,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
@@ -20,8 +23,10 @@
 #include "runtime/process/process_start.h"
 #include "runtime/process/spawn.h"
 #include "runtime/process/stale_segments.h"
+#include "runtime/rank/rank_process.h"
 #include "runtime/run/drive.h"
 #include "runtime/run/resume.h"
+#include "runtime/run/room.h"
 #include "runtime/run/run.h"
 #include "runtime/spec/job_reader.h"
 
@@ -33,32 +38,48 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
-  if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, run.job().supernode.devices);
+  const int devices = run.job().supernode.devices;
+  const Hosts hosts{arguments.hostfile, arguments.mpirun_args, arguments.ranks};
+  const int ranks = ranks_for(devices, hosts);
+  if (arguments.ranks > devices)
+    throw Error(Code::kUsage, fmt::format("{} ranks for {} devices", arguments.ranks, devices))
+        .at("--ranks")
+        .legal(fmt::format("1 to {}: a rank hosts at least one device", devices));
+  if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, ranks);
   process::require_program(process::LaunchSpec().mpirun);
-  const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
-  run.prepare(hosts.only_this_host() ? run.job().supernode.devices : 0);
+  run.prepare(hosts.only_this_host() ? OnThisHost{devices, ranks} : OnThisHost{});
   return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
+}
+
+int run_as_rank(const RunArguments& arguments) {
+  std::vector<std::string> controller{"", "controller", arguments.job};
+  for (const auto& [option, value] :
+       {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
+    if (!value.empty()) controller.insert(controller.end(), {option, value});
+  if (arguments.quiet) controller.emplace_back("--quiet");
+  return run_rank(controller);
 }
 
 int run_controller(const RunArguments& arguments, int world) {
   init_log("controller");
   Run run(arguments);
-  if (const int devices = run.job().supernode.devices; world != devices)
-    throw Error(
-        world < devices ? Code::kTooFewRanks : Code::kMpi,
-        fmt::format("{}the job asks for {} devices, mpirun started {} {}",
-                    world < devices ? "" : "too many ranks: ", devices, world, world == 1 ? "rank" : "ranks"))
+  const int devices = run.job().supernode.devices;
+  if (world > devices)
+    throw Error(Code::kMpi, fmt::format("too many ranks: the job asks for {} {}, mpirun started {} ranks",
+                                        devices, devices == 1 ? "device" : "devices", world))
         .at(arguments.job)
-        .legal(fmt::format("-np {}", devices))
+        .legal(fmt::format("-np 1 to {}: a rank hosts one or several devices", devices))
         .fix(fmt::format("mpirun --oversubscribe -np {} hyperrun {}", devices, arguments.job));
-  control::ControllerOptions options = controller_options(run.job(), flags().secret);
+  control::ControllerOptions options = controller_options(run.job(), world, flags().secret);
   options.loopback = false;
   control::Controller controller(options);
   controller.launcher_started(process::parent_of(getppid()));  // our parent is rank 0, its parent is mpirun
   // The run is prepared before the devices learn the address. An error here ends rank 0 at once, and mpirun
   // then ends the other ranks.
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  run.prepare(local != nullptr ? std::atoi(local) : 0);
+  const int ranks = local != nullptr ? std::atoi(local) : 0;
+  // Hosts whose devices are not known host the fewest.
+  run.prepare({ranks == world ? devices : ranks * (devices / world), ranks});
   process::tell_address(controller.address());
   return run.execute([&](tasks::Driver& driver) {
     control::Outcome outcome = controller.run(driver);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -129,17 +128,6 @@ std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenize
   std::vector<std::int32_t> ends = checkpoint_config(job, tokenizer).ends_of_text.tokens;
   ends.push_back(tokenizer.end_of_text());
   return ends;
-}
-
-void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {
-  write_file(path, {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
-}
-
-std::vector<std::int32_t> read_tokens(const std::filesystem::path& path) {
-  const std::string content = read_file(path, Code::kBadCorpus);
-  std::vector<std::int32_t> tokens(content.size() / sizeof(std::int32_t));
-  std::memcpy(tokens.data(), content.data(), tokens.size() * sizeof(std::int32_t));
-  return tokens;
 }
 
 }  // namespace hyperrun

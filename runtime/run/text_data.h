@@ -50,8 +50,4 @@ HfConfig checkpoint_config(const Job& job, const Tokenizer& tokenizer);
 // The tokens that end a generated sequence: those of the resumed weights, and the end of a document.
 std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenizer);
 
-// Write and read a file of tokens as int32.
-void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);
-std::vector<std::int32_t> read_tokens(const std::filesystem::path& path);
-
 }  // namespace hyperrun

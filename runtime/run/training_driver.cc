@@ -4,8 +4,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/learning_rate.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/run/failure.h"
-#include "runtime/run/protocol.h"
 #include "runtime/run/results.h"
 
 namespace hyperrun {

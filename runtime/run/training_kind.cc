@@ -14,6 +14,7 @@
 #include "runtime/compose/shrink.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/rank/token_file.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/run_kind.h"

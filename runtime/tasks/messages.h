@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/device_block.h"
+
 namespace hyperrun::tasks {
 
 using Scalar = std::variant<std::int64_t, double>;
@@ -53,11 +55,12 @@ struct Shutdown {
 using Command = std::variant<LoadProgram, Invocation, Shutdown>;
 
 struct DeviceInfo {
-  std::int32_t rank = -1;
+  std::int32_t rank = -1;  // number of the device
   std::string host;
   std::string machine;  // equal if a pid names the same process
   std::int32_t pid = 0;
-  std::string mpi_job;  // the MPI launcher's id of the job, or empty
+  std::string mpi_job;    // the MPI launcher's id of the job, or empty
+  DeviceBlock process{};  // the devices that its process hosts; a count of 1 means this one, whatever `first`
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -79,6 +79,12 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/compose", "runtime/cost",
       "runtime/sim", "runtime/tasks", "runtime/media", "runtime/model/text"}},
 
+    {"runtime/rank",
+     5,
+     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
+      "runtime/report", "runtime/model/checkpoint", "runtime/model/text", "runtime/device", "runtime/sim",
+      "runtime/process", "runtime/tasks", "runtime/control", "runtime/cost", "runtime/inference"}},
+
     {"runtime/run",
      6,
      {"runtime/base",
@@ -104,7 +110,8 @@ const std::vector<Room> kRooms = {
       "runtime/control",
       "runtime/cost",
       "runtime/inference",
-      "runtime/omni"}},
+      "runtime/omni",
+      "runtime/rank"}},
 
     {"runtime/forecast",
      7,
@@ -112,7 +119,7 @@ const std::vector<Room> kRooms = {
       "runtime/spec",    "runtime/report",  "runtime/reinforce", "runtime/model/text", "runtime/media",
       "runtime/compile", "runtime/compose", "runtime/device",    "runtime/sim",        "runtime/advise",
       "runtime/tasks",   "runtime/control", "runtime/cost",      "runtime/inference",  "runtime/omni",
-      "runtime/run"}},
+      "runtime/rank",    "runtime/run"}},
 
     {"launcher",
      8,
@@ -138,6 +145,7 @@ const std::vector<Room> kRooms = {
       "runtime/advise",
       "runtime/process",
       "runtime/cost",
+      "runtime/rank",
       "runtime/run",
       "runtime/forecast"}},
 };
@@ -152,9 +160,9 @@ const std::array kSideways = {
 };
 
 const std::vector<ForeignHeader> kForeign = {
-    {"mpi.h", {"memory", "collectives", "runtime/run", "launcher"}},
+    {"mpi.h", {"memory", "collectives", "runtime/rank", "runtime/run", "launcher"}},
     {"google/protobuf/", {"runtime/spec", "runtime/report", "runtime/control"}},
-    {"boost/", {"runtime/control"}},
+    {"boost/", {"runtime/control", "runtime/device"}},
     {"openssl/", {"runtime/control"}},
     {"spdlog/", {"runtime/base", "runtime/control"}},
     {"nlohmann/", {"runtime/model/checkpoint", "runtime/report", "runtime/validate"}},
@@ -172,7 +180,7 @@ constexpr std::array kLargeRooms = {
               "two bounds and six ways to choose what is simulated; about half would do"},
     LargeRoom{"runtime/spec", 5500, "a field of a job is read, checked and written"},
     LargeRoom{"runtime/compile", 5600, "passes, and the memory plan of all roles"},
-    LargeRoom{"runtime/run", 5500, "kinds of runs, their drivers and recorders, and a rank's side"},
+    LargeRoom{"runtime/run", 4700, "kinds of runs, their drivers and recorders"},
     LargeRoom{"runtime/device/kernels", 4800, "a file pair a kernel"},
     LargeRoom{"runtime/report", 4700, "files, texts and three charts"},
     LargeRoom{"launcher", 2500, "smaller than other rooms: the command line and nothing else"},

@@ -33,18 +33,19 @@ constexpr std::int64_t kWhen = 5;
   for (;;) pause();
 }
 
-void misbehave(const std::string& behaviour, DeviceLink& link) {
+void misbehave(const std::string& behaviour, std::int32_t rank, DeviceLink& link) {
   if (behaviour == "die") raise(SIGKILL);
   if (behaviour == "stop") raise(SIGSTOP);
   if (behaviour == "stuck") sleep_for_ever();
   if (behaviour == "fail") throw Error(Code::kNotFinite, "the loss is nan").at("instruction 12");
   if (behaviour == "consequence") throw Error(Code::kDeviceLost, "a peer does not answer");
-  if (behaviour == "huge") link.report({105, {}, std::string(std::size_t{4} << 20, 'x')});
+  if (behaviour == "huge") link.report(rank, {105, {}, std::string(std::size_t{4} << 20, 'x')});
 }
 
-void serve(DeviceLink& link, DeviceStatus& status, std::int32_t rank, const std::string& behaviour) {
+void serve(DeviceLink& link, std::int32_t rank, const std::string& behaviour) {
+  DeviceStatus& status = link.status(rank);
   for (;;) {
-    const tasks::Command command = link.next();
+    const tasks::Command command = link.next(rank);
     if (std::holds_alternative<tasks::Shutdown>(command)) {
       if (behaviour == "linger") sleep_for_ever();
       return link.close();
@@ -54,11 +55,11 @@ void serve(DeviceLink& link, DeviceStatus& status, std::int32_t rank, const std:
     status.last_instruction = -1;
     status.invocation = invocation->id;
     status.last_instruction = 40 + rank;
-    if (invocation->step == kWhen) misbehave(behaviour, link);
+    if (invocation->step == kWhen) misbehave(behaviour, rank, link);
     const double value = 1000.0 * rank +
                          static_cast<double>(std::get<std::int64_t>(invocation->scalars.at("offset"))) +
                          0.5 * std::get<double>(invocation->scalars.at("lr"));
-    link.report({invocation->id, {{"answer", value}}, "report"});
+    link.report(rank, {invocation->id, {{"answer", value}}, "report"});
   }
 }
 
@@ -67,7 +68,6 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   if (behaviour == "die-early") raise(SIGKILL);
   if (behaviour == "stop-early") raise(SIGSTOP);
   if (behaviour == "sleep-early") sleep_for_ever();
-  DeviceStatus status;
   DeviceLinkOptions options;
   options.controller = flags().controller;
   options.secret = flags().secret;
@@ -75,18 +75,17 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   options.world_size = world;
   options.version = "test";
   options.connect_seconds = 10;
-  options.status = &status;
   options.machine = machine;
   options.handle_signals = true;
-  options.place = [] { return std::string("train of step 42"); };
+  options.place = [](int) { return std::string("train of step 42"); };
   try {
     DeviceLink link(options);
     if (behaviour == "unready") sleep_for_ever();
     try {
-      serve(link, status, rank, behaviour);
+      serve(link, rank, behaviour);
     } catch (const Error& e) {
       if (behaviour == "deaf") sleep_for_ever();
-      link.fail(e);
+      link.fail(rank, e);
       std::fprintf(stderr, "%s\n", e.what());
       _exit(static_cast<int>(exit_code(e.code())));
     }

@@ -62,9 +62,9 @@ TEST(Frame, RefusesTooLongAndEmpty) {
 TEST(Codec, ReportsAndErrorsComeBackAsTheyWere) {
   const tasks::InvocationDone done{
       5, {{"loss", 2.5}, {"nan", 0}}, std::string("\0\1", 2), std::string("\2\0", 2)};
-  EXPECT_EQ(decode(std::move(*encode(done).mutable_done())), done);
+  EXPECT_EQ(decode(std::move(*encode(done, 3).mutable_done())), done);
   const Error error = Error(Code::kDoesNotFit, "cause").at("place").legal("legal").fix("fix");
-  EXPECT_STREQ(decode(encode(error).failure()).what(), error.what());
+  EXPECT_STREQ(decode(encode(error, 3).failure()).what(), error.what());
 }
 
 }  // namespace

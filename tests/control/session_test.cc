@@ -232,7 +232,7 @@ TEST(Join, AWrongWorldSizeEndsTheRunForBothSides) {
   ASSERT_TRUE(outcome.error && device.error);
   EXPECT_EQ(outcome.error->code(), Code::kTooFewRanks);
   EXPECT_EQ(device.error->code(), Code::kTooFewRanks);
-  EXPECT_THAT(outcome.error->what(), HasSubstr("the job needs 4 devices, but 3 ranks were started"));
+  EXPECT_THAT(outcome.error->what(), HasSubstr("the run has 4 ranks, but this process is one of 3"));
 }
 
 TEST(Join, ADeviceOfAnotherVersionIsRejected) {

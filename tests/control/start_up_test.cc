@@ -57,7 +57,7 @@ struct Start {
 
   SilentRank first{0}, second{1};
   asio::io_context io;
-  Membership members{2};
+  Membership members{2, 2};
   std::optional<Error> verdict;
   Watch watch{
       io,

@@ -111,9 +111,9 @@ TEST(TaskDriver, ADeviceThatFailsIsNamedWithItsProgram) {
   ThreadDevice zero(controller.address(), 0, 3), two(controller.address(), 2, 3);
   std::thread one([&] {
     DeviceLink link(device_options(controller.address(), 1, 3));
-    while (!std::holds_alternative<tasks::Invocation>(link.next())) {
+    while (!std::holds_alternative<tasks::Invocation>(link.next(1))) {
     }
-    link.fail(Error(Code::kNotFinite, "a weight is nan").at("instruction 9"));
+    link.fail(1, Error(Code::kNotFinite, "a weight is nan").at("instruction 9"));
   });
   TwoPrograms driver(200);
   const Outcome outcome = controller.run(driver);

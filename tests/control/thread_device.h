@@ -46,7 +46,7 @@ class ThreadDevice {
   void run() {
     try {
       DeviceLink link(options_);
-      while (!shut_down) serve(link, link.next());
+      while (!shut_down) serve(link, link.next(options_.rank));
       link.close();
     } catch (const Error& e) {
       error = e;
@@ -61,6 +61,7 @@ class ThreadDevice {
     if (const auto* invocation = std::get_if<tasks::Invocation>(&command)) {
       ++invocations;
       link.report(
+          options_.rank,
           {invocation->id, {{"answer", answer(options_.rank, *invocation)}}, programs.front().content});
     }
   }

@@ -54,8 +54,11 @@ class MpiPools : public ::testing::Test {
     if (!has_windows) GTEST_SKIP() << "this MPI is to have no windows";
   }
 
+  void make_pool(const std::vector<Bytes>& parts) {
+    pool_ = std::make_unique<MpiPool>(std::move(make_mpi_pools(hosts_, sum(parts), parts, nullptr).front()));
+  }
   void make(const std::vector<Bytes>& parts) {
-    pool_ = make_mpi_pool(hosts_, sum(parts), parts, nullptr);
+    make_pool(parts);
     WorldOptions options;
     options.remotes = {pool_->remote.get()};
     world_ = make_mpi_world(hosts_, arena_, options);
@@ -88,7 +91,7 @@ class MpiPools : public ::testing::Test {
 
 TEST_F(MpiPools, WithRoomOnTheirOwnHostsHaveNoWindow) {
   const std::vector<Bytes> parts(static_cast<std::size_t>(ranks()), kMiB);
-  pool_ = make_mpi_pool(hosts_, sum(parts), parts, nullptr);
+  make_pool(parts);
   EXPECT_EQ(pool_->remote, nullptr);
   const auto data = bytes_of(1000, rank());
   pool_->part->write(Bytes(64), data);
@@ -171,7 +174,7 @@ TEST(MpiPoolsWithoutWindows, AreRefusedWithARemedy) {
   const std::vector<Bytes> parts = of_one(hosts.topology().size());
   std::optional<Error> error;
   try {
-    make_mpi_pool(hosts, sum(parts), parts, nullptr);
+    make_mpi_pools(hosts, sum(parts), parts, nullptr);
   } catch (const Error& e) {
     error = e;
   }
@@ -188,7 +191,7 @@ TEST(MpiPoolsWithoutRoom, AreRefusedWithARemedy) {
   const MpiHosts hosts(MPI_COMM_WORLD, /*isolate=*/true);
   const std::vector<Bytes> parts(static_cast<std::size_t>(hosts.topology().size()), kGiB * 1024 * 1024);
   try {
-    make_mpi_pool(hosts, sum(parts), parts, nullptr);
+    make_mpi_pools(hosts, sum(parts), parts, nullptr);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kDoesNotFit);

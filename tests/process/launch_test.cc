@@ -26,7 +26,7 @@ using testing::Pair;
 
 TEST(Launch, CommandLine) {
   LaunchSpec spec;
-  spec.devices = 4;
+  spec.ranks = 4;
   spec.program = {"hyperrun", "device", "job.textproto"};
   spec.controller = "127.0.0.1:1";
   spec.secret = "geheim";

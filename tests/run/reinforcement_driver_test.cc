@@ -16,7 +16,7 @@
 #include "runtime/device/output_arrays.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
-#include "runtime/run/protocol.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/stats_io.h"
 #include "runtime/tasks/virtual_devices.h"

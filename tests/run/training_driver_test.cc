@@ -8,7 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
-#include "runtime/run/protocol.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/spec/stats_io.h"
 #include "tests/support/jobs.h"
 #include "tests/support/temporary_directory.h"

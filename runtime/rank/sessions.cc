@@ -1,4 +1,4 @@
-#include "runtime/run/sessions.h"
+#include "runtime/rank/sessions.h"
 
 #include <algorithm>
 #include <variant>

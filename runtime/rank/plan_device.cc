@@ -1,4 +1,4 @@
-#include "runtime/run/plan_device.h"
+#include "runtime/rank/plan_device.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/inference/vectors_io.h"
-#include "runtime/run/protocol.h"
+#include "runtime/rank/protocol.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"
 
@@ -50,8 +50,8 @@ PlanWorld world_of(const Session& session, World& world, int first_key) {
 
 }  // namespace
 
-PlanDevice::PlanDevice(const Session& session, std::vector<std::int32_t> tokens, int first_key,
-                       const SharedParts& shared)
+PlanDevice::PlanDevice(const Session& session, std::shared_ptr<const std::vector<std::int32_t>> tokens,
+                       int first_key, const SharedParts& shared)
     : session_(session),
       shared_(shared),
       world_(world_of(session, shared.world, first_key)),
@@ -59,7 +59,7 @@ PlanDevice::PlanDevice(const Session& session, std::vector<std::int32_t> tokens,
       tokens_(std::move(tokens)),
       shift_(clock_shift()) {
   const Job& job = session_.job;
-  if (!tokens_.empty()) sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
+  if (!tokens_->empty()) sampler_.emplace(*tokens_, job.model.sequence, job.training.batch, job.run.seed);
   feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
     sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
                    ids, targets);

@@ -1,10 +1,12 @@
-// The process of one rank: joins its controller, and is a device until the run ends.
+#include "runtime/rank/rank_process.h"
+
 #include <fmt/core.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
+#include <deque>
 #include <optional>
 
 #include "runtime/base/error.h"
@@ -14,11 +16,10 @@
 #include "runtime/control/device_link.h"
 #include "runtime/process/spawn.h"
 #include "runtime/process/stale_segments.h"
+#include "runtime/rank/device_progress.h"
+#include "runtime/rank/local_devices.h"
+#include "runtime/rank/mpi_start.h"
 #include "runtime/report/version.h"
-#include "runtime/run/device.h"
-#include "runtime/run/device_progress.h"
-#include "runtime/run/mpi_start.h"
-#include "runtime/run/start.h"
 
 namespace hyperrun {
 namespace {
@@ -42,13 +43,8 @@ bool launcher_writes_to_terminal() {
 // The controller of a run under a foreign mpirun, started by rank 0 as a process of its own.
 class ForeignController {
  public:
-  explicit ForeignController(const RunArguments& arguments) {
-    std::vector<std::string> argv{"", "controller", arguments.job, "--world",
-                                  std::to_string(world_size_from_environment())};
-    for (const auto& [option, value] :
-         {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
-      if (!value.empty()) argv.insert(argv.end(), {option, value});
-    if (arguments.quiet) argv.emplace_back("--quiet");
+  explicit ForeignController(std::vector<std::string> argv) {
+    argv.insert(argv.end(), {"--world", std::to_string(world_size_from_environment())});
     secret_ = control::make_secret();
     std::vector<std::pair<std::string, std::string>> environment{{"HYPERRUN_SECRET", secret_}};
     if (!launcher_writes_to_terminal()) environment.emplace_back("TERM", "dumb");
@@ -77,11 +73,22 @@ void broadcast(std::string& text) {
 Code cause_of(control::DeviceLink& link, const Error& own) {
   if (!link.aborted()) return own.code();
   try {
-    link.next();
+    link.next(link.devices().first);
   } catch (const Error& cause) {
     return cause.code();
   }
   return own.code();
+}
+
+// The exception that is being handled.
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::exception& e) {
+    return Error(Code::kInternal, e.what());
+  }
 }
 
 // Ends the process without MPI_Finalize. mpirun may be gone, so the process removes its shared memory itself.
@@ -110,18 +117,18 @@ void require_world(int rank, int size) {
 // starts MPI, so that the controller can name a rank that hangs there. After a failure the function does not
 // return: MPI_Finalize would wait for the other ranks.
 void serve_controller(Address address, int rank) {
-  control::DeviceStatus status;
-  DeviceProgress progress;
+  std::deque<DeviceProgress> progress;
   std::atomic<bool> cancel{false}, started{false};
   control::DeviceLinkOptions options;
   options.rank = rank;
   options.world_size = world_size_from_environment();
   options.version = std::string(version());
   options.handle_signals = true;
-  options.status = &status;
-  options.place = [&] {
+  std::optional<control::DeviceLink> link;
+  options.place = [&](int device) {
     if (!started) return std::string("starting MPI");
-    return progress.describe(status.last_instruction.load(std::memory_order_relaxed));
+    const std::int64_t last = link->status(device).last_instruction.load(std::memory_order_relaxed);
+    return progress[static_cast<std::size_t>(device - link->devices().first)].describe(last);
   };
   options.on_abort = [&cancel, &started, rank](const Error& why) {
     cancel = true;
@@ -129,45 +136,47 @@ void serve_controller(Address address, int rank) {
     if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
     if (!started) leave(why.code());  // the main thread is inside MPI_Init and cannot be interrupted
   };
-  std::optional<control::DeviceLink> link;
   const auto join = [&] {
     options.controller = address.controller;
     options.secret = address.secret;
     link.emplace(options);
   };
+  const auto fail = [&](int device) {
+    const Error error = current_error();
+    link->fail(device, error);
+    leave(cause_of(*link, error));
+  };
   try {
     if (!address.controller.empty()) join();
     start_mpi();
-    started = true;
     require_world(rank, options.world_size);
     share(address);
     if (!link) join();
+    progress.resize(static_cast<std::size_t>(link->devices().count));
+    started = true;
     {
-      Device device(*link, status, progress, cancel);
-      device.serve();
+      LocalDevices devices(*link, progress, cancel);
+      devices.serve(fail);
     }
     MPI_Finalize();
     link->close();
-  } catch (const Error& e) {
-    if (!link) std::fprintf(stderr, "device %d: %s\n", rank, e.what());
-    if (link) link->fail(e);
-    leave(link ? cause_of(*link, e) : e.code());
-  } catch (const std::exception& e) {
-    const Error error(Code::kInternal, e.what());
-    if (link) link->fail(error);
+  } catch (...) {
+    if (link) fail(-1);
+    const Error error = current_error();
+    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
     leave(error.code());
   }
 }
 
 }  // namespace
 
-int run_device(const RunArguments& arguments) {
+int run_rank(const std::vector<std::string>& controller) {
   const int rank = rank_from_environment();
-  init_log("device " + std::to_string(rank));
+  init_log("rank " + std::to_string(rank));
   Address address{flags().controller, flags().secret};
   std::optional<ForeignController> foreign;
   if (rank == 0 && address.controller.empty()) {
-    foreign.emplace(arguments);
+    foreign.emplace(controller);
     if (!foreign->started()) return foreign->status();
     address = foreign->address();
   }

@@ -10,7 +10,7 @@
 #include "runtime/device/executor.h"
 #include "runtime/device/state_files.h"
 #include "runtime/model/text/sampler.h"
-#include "runtime/run/device_progress.h"
+#include "runtime/rank/device_progress.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/tasks/messages.h"
 
@@ -29,7 +29,7 @@ class PlanDevice {
 
   // `session` must outlive the object, and have this device among its ranks. `tokens` is the session's
   // corpus, empty if it trains on none. `first_key` is the first key of its groups (plan_world.h).
-  PlanDevice(const Session& session, std::vector<std::int32_t> tokens, int first_key,
+  PlanDevice(const Session& session, std::shared_ptr<const std::vector<std::int32_t>> tokens, int first_key,
              const SharedParts& shared);
 
   // Runs a Program of the session's plan, or one of the device's own (protocol.h). Returns the result, with
@@ -46,7 +46,7 @@ class PlanDevice {
   const SharedParts shared_;
   const PlanWorld world_;
   Group& everyone_;
-  std::vector<std::int32_t> tokens_;
+  std::shared_ptr<const std::vector<std::int32_t>> tokens_;
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
