@@ -29,13 +29,14 @@ Bytes pool_of(const Job& job, std::span<const Session> sessions) {
 }
 
 Error too_little_memory(Bytes need, Bytes available, Bytes each, const OnThisHost& here) {
-  const std::int64_t fit = std::max<std::int64_t>(
-      0, (available - kOfProcess * here.processes).value / std::max<std::int64_t>(1, each.value));
+  const Bytes left = std::max(Bytes(0), available - kOfProcess * here.processes);
+  const Bytes largest = left / here.devices;
   return Error(Code::kDoesNotFit,
                fmt::format("{} devices of this host need {} of memory, {} each, and {} are left",
                            here.devices, to_string(need), to_string(each), to_string(available)))
       .at("this host")
-      .legal(fmt::format("up to {} such devices", fit))
+      .legal(fmt::format("up to {} such devices, or {} of up to {} each", left.value / each.value,
+                         here.devices, to_string(largest)))
       .fix(
           "take more hosts or a smaller supernode, or a smaller batch or model, so that a device needs less");
 }

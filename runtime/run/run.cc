@@ -39,7 +39,11 @@ Run::Run(const RunArguments& arguments)
     : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()), kind_(make_kind(loaded_)) {}
 
 void Run::require_room(const OnThisHost& here, const fs::path& directory) {
-  require_memory(kind_->sessions(), here);
+  try {
+    require_memory(kind_->sessions(), here);
+  } catch (Error& e) {
+    throw e.at(loaded_.source.place("supernode.devices"));
+  }
   try {
     require_room_for_pool(job(), kind_->sessions(), here);
   } catch (Error& e) {
