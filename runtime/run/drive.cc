@@ -15,9 +15,7 @@
 namespace hyperrun {
 
 int ranks_of_this_host(int devices) {
-  constexpr int kAlways = 8;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::min(devices, std::max(kAlways, cores));
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, devices);
 }
 
 int ranks_for(int devices, const Hosts& hosts) {

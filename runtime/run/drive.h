@@ -18,8 +18,9 @@ struct Hosts {
   bool only_this_host() const { return file.empty() && mpirun_args.empty(); }
 };
 
-// The number of ranks for so many devices on this host: one for each while there are cores, and up to 8 in
-// any case, so that small jobs run alike everywhere.
+// The number of ranks for so many devices on this host: one for each while there are cores. Beyond that a
+// rank hosts several: devices that take turns in a process cost less than processes that take turns on a
+// core.
 int ranks_of_this_host(int devices);
 // On other hosts, one for each device.
 int ranks_for(int devices, const Hosts& hosts);
