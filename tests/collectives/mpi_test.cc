@@ -1,10 +1,14 @@
-// The conformance suite between processes: mpirun -np N collectives_mpi_test shared|messages
+// The conformance suite between processes, each with one rank or several: mpirun -np N collectives_mpi_test
+// shared|messages [RANKS OF A PROCESS]
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
@@ -15,29 +19,37 @@ namespace hyperrun::conformance {
 namespace {
 
 bool by_messages = false;
+int ranks_of_a_process = 1;
 
 class Processes : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Processes, Conform) {
-  const MpiHosts hosts(MPI_COMM_WORLD, by_messages);
-  Arena arena = make_shared_arena(hosts, kArena);
+  int processes = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  const MpiHosts hosts(MPI_COMM_WORLD, by_messages, ranks_of_a_process * processes);
+  std::vector<Arena> arenas = make_shared_arenas(hosts, kArena);
   for (int r = 0; r < hosts.topology().size(); ++r) {
     const auto& host_of = hosts.topology().host_of;
     const bool reachable =
-        host_of[static_cast<std::size_t>(r)] == host_of[static_cast<std::size_t>(hosts.rank())];
-    ASSERT_EQ(arena.peer_base(r) != nullptr, reachable);
+        host_of[static_cast<std::size_t>(r)] == host_of[static_cast<std::size_t>(hosts.devices().first)];
+    ASSERT_EQ(arenas.front().peer_base(r) != nullptr, reachable);
     if (by_messages) {
-      ASSERT_EQ(reachable, r == hosts.rank());
+      ASSERT_EQ(reachable, hosts.process(r) == hosts.rank());
     }
   }
   WorldOptions options;
   options.staging = Bytes(1 << 20);
-  const auto world = make_mpi_world(hosts, arena, options);
-  Rank rank(*world, arena);
-  GetParam().run(rank);
-  // A rank that leaves early would hang the others.
-  if (HasFatalFailure()) MPI_Abort(MPI_COMM_WORLD, 1);
-  rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
+  const auto worlds = make_mpi_worlds(hosts, arenas, std::vector<WorldOptions>(arenas.size(), options));
+  std::vector<std::jthread> threads;
+  for (std::size_t d = 0; d < arenas.size(); ++d)
+    threads.emplace_back([&, d] {
+      Rank rank(*worlds[d], arenas[d]);
+      GetParam().run(rank);
+      // A rank that leaves early would hang the others.
+      if (HasFatalFailure()) MPI_Abort(MPI_COMM_WORLD, 1);
+      rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
+    });
+  threads.clear();  // all ranks of the process are at an end
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, Processes, ::testing::ValuesIn(cases()),
@@ -80,7 +92,10 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (argc < 2) return 2;
   hyperrun::conformance::by_messages = std::strcmp(argv[1], "messages") == 0;
-  MPI_Init(&argc, &argv);
+  if (argc > 2) hyperrun::conformance::ranks_of_a_process = std::atoi(argv[2]);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED) return 2;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
