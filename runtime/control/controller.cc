@@ -77,6 +77,7 @@ class Controller::Impl {
     io_.run();
     outcome_.devices = members_.infos();
     outcome_.all_joined = members_.all_joined();
+    outcome_.any_started = !outcome_.devices.empty() || start_up_.any_seen();
     return std::move(outcome_);
   }
 
