@@ -177,6 +177,7 @@ class Controller::Impl {
 
   void on_message(Member& member, pb::Message&& message) {
     member.heard = Clock::now();
+    if (!std::exchange(member.answered, true) && members_.all_joined()) gate_.close();
     switch (message.body_case()) {
       case pb::Message::kDone: return on_report(member, decode(std::move(*message.mutable_done())));
       case pb::Message::kHeartbeat:
@@ -230,6 +231,11 @@ class Controller::Impl {
   }
 
   void on_end(Member& member, const std::string& reason) {
+    // A device that may not know that it has joined comes again, or its process is found to have ended.
+    if (phase_ == Phase::kJoining && !member.answered) {
+      member = {};
+      return;
+    }
     member.gone = true;
     const bool running = phase_ != Phase::kEnding && phase_ != Phase::kEnded;
     if (running && !member.goodbye && !member.failed)

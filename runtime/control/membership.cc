@@ -6,6 +6,8 @@ namespace hyperrun::control {
 
 Member& Membership::join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection) {
   Member& member = at(info.rank);
+  if (member.connection) member.connection->close();
+  member = {};
   member.connection = std::move(connection);
   member.heard = Clock::now();
   if (info.machine == process::machine_id()) member.process = process::ProcessHandle(info.pid);
@@ -14,8 +16,7 @@ Member& Membership::join(tasks::DeviceInfo info, std::shared_ptr<Connection> con
 }
 
 bool Membership::all_joined() const {
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& m) { return m.connection != nullptr; });
+  return std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.joined(); });
 }
 
 bool Membership::all_ready() const {
@@ -29,7 +30,7 @@ bool Membership::all_gone() const {
 std::vector<std::int32_t> Membership::absent() const {
   std::vector<std::int32_t> ranks;
   for (std::size_t r = 0; r < members_.size(); ++r)
-    if (members_[r].connection == nullptr) ranks.push_back(static_cast<std::int32_t>(r));
+    if (!members_[r].joined()) ranks.push_back(static_cast<std::int32_t>(r));
   return ranks;
 }
 
@@ -52,8 +53,9 @@ void Membership::broadcast(std::string_view frame) {
 }
 
 bool Membership::anybody_silent(Clock::time_point since) const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [since](const Member& m) { return m.present() && !m.failed && m.heard < since; });
+  return std::any_of(members_.begin(), members_.end(), [since](const Member& m) {
+    return m.present() && m.answered && !m.failed && m.heard < since;
+  });
 }
 
 void Membership::forgive(Clock::duration time) {

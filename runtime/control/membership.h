@@ -18,19 +18,22 @@ struct Member {
   DeviceState state;
   process::ProcessHandle process;  // set if it is known to run on the controller's machine
   Clock::time_point heard;
-  bool failed = false;   // it has said why it ends, or has ended before it joined
-  bool hung = false;     // it has been silent for too long
-  bool ready = false;    // it has asked for work
-  bool goodbye = false;  // it has ended in good order
-  bool gone = false;     // its connection has ended
+  bool answered = false;  // it has sent something since its welcome, so it knows that it has joined
+  bool failed = false;    // it has said why it ends, or has ended before it joined
+  bool hung = false;      // it has been silent for too long
+  bool ready = false;     // it has asked for work
+  bool goodbye = false;   // it has ended in good order
+  bool gone = false;      // its connection has ended
 
   bool present() const { return connection != nullptr && !gone; }
+  bool joined() const { return connection != nullptr && answered; }
 };
 
 class Membership {
  public:
   explicit Membership(std::int32_t devices) : members_(static_cast<std::size_t>(devices)) {}
 
+  // Enters a device. If its process comes again, its old connection is closed, and is not taken for lost.
   Member& join(tasks::DeviceInfo info, std::shared_ptr<Connection> connection);
   Member& at(std::int32_t rank) { return members_[static_cast<std::size_t>(rank)]; }
   std::vector<Member>& all() { return members_; }
