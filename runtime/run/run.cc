@@ -9,6 +9,7 @@
 
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 #include "runtime/run/manifest.h"
 #include "runtime/run/mpi_start.h"
 #include "runtime/run/resume.h"
@@ -44,7 +45,8 @@ void Run::require_room(int local_ranks, const fs::path& directory) {
   try {
     require_room_for_hbm(job(), local_ranks);
   } catch (Error& e) {
-    const std::int64_t each = largest_arena(free_shared_memory(), local_ranks).value / kMiB.value;
+    const Bytes most = std::min(free_shared_memory(), Bytes(file_size_limit()));
+    const std::int64_t each = largest_arena(most, local_ranks).value / kMiB.value;
     if (const Bytes peak = touched_hbm(kind_->sessions()); peak <= kMiB * each)
       e.legal(fmt::format("up to \"{} MiB\"; the job needs {}", each, to_string(peak)));
     throw e.at(loaded_.source.place("supernode.hbm"));
