@@ -84,6 +84,18 @@ TEST(Session, ADriversErrorEndsTheRun) {
   }
 }
 
+// A text of an error may have a path, and names of files need not be UTF-8.
+TEST(Session, AnErrorsTextIsAnyBytes) {
+  Controller controller(test_options(1));
+  ThreadDevice device(controller.address(), 0, 1);
+  ScriptedDriver driver(1000);
+  driver.hook = [](std::int64_t) { throw Error(Code::kUnwritable, "cannot write caf\xe9/metrics.jsonl"); };
+  controller.run(driver);
+  device.join();
+  ASSERT_TRUE(device.error);
+  EXPECT_EQ(device.error->cause(), "cannot write caf\xe9/metrics.jsonl");
+}
+
 // A full disk: the record of the failure cannot be written either. No device is to blame.
 TEST(Session, AnErrorInTellingOfAnErrorIsNotADevices) {
   Controller controller(test_options(2));
