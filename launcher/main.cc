@@ -14,6 +14,7 @@
 #include "launcher/option_values.h"
 #include "launcher/usage.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/process/launch.h"
 #include "runtime/report/version.h"
@@ -428,6 +429,7 @@ void check_output() {
 
 int main(int argc, char** argv) {
   hyperrun::fill_standard_files();
+  hyperrun::survive_file_size_limit();
   hyperrun::init_log("hyperrun");
   try {
     const int status = hyperrun::parse_and_run({argv, argv + argc});

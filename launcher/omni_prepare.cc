@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 #include "runtime/media/load.h"
 #include "runtime/media/manifest.h"
 #include "runtime/media/prepare.h"
@@ -63,6 +64,7 @@ void run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using hyperrun::ExitCode;
+  hyperrun::survive_file_size_limit();
   try {
     hyperrun::run(std::vector<std::string>(argv + 1, argv + argc));
     return static_cast<int>(ExitCode::kOk);

@@ -16,6 +16,7 @@
 
 #include "memory/file_queue.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 
 namespace hyperrun {
 namespace {
@@ -28,7 +29,9 @@ std::size_t whole_pages(std::size_t bytes) {
 }
 
 Error failed(const char* what, const std::filesystem::path& folder, int error) {
-  return Error(Code::kUnwritable, std::string(what) + ": " + std::strerror(error)).at(folder.string());
+  Error failure(Code::kUnwritable, std::string(what) + ": " + std::strerror(error));
+  if (error == EFBIG) failure.fix(kRaiseFileSizeLimit);
+  return failure.at(folder.string());
 }
 
 Error lost(const std::string& what, const std::filesystem::path& folder) {

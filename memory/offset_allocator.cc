@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
+#include "runtime/base/time_limit.h"
 
 namespace hyperrun {
 namespace {
@@ -240,6 +241,7 @@ Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   PlacedIndex placed(p.positions);
   for (const std::int32_t id : order) {
+    check_time();
     const Item& item = p.items[static_cast<std::size_t>(id)];
     if (item.bytes == 0) continue;
     const Offset offset = placed.best_fit(item);
@@ -258,6 +260,7 @@ Placement place_on_skyline(const Problem& p, const std::vector<std::int32_t>& or
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   IntervalMap<Offset> skyline;  // by position
   for (const std::int32_t id : order) {
+    check_time();
     const Item& item = p.items[static_cast<std::size_t>(id)];
     if (item.bytes == 0) continue;
     const auto below = skyline.pieces(item.first, item.last + 1);
@@ -337,6 +340,7 @@ Placement place_in_time(const Problem& p) {
   FreeList free;
   std::size_t ended = 0;
   for (const std::int32_t id : by_first) {
+    check_time();
     const Item& item = p.items[static_cast<std::size_t>(id)];
     for (; p.items[static_cast<std::size_t>(by_last[ended])].last < item.first; ++ended) {
       const auto gone = static_cast<std::size_t>(by_last[ended]);

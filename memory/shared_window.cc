@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 
 namespace hyperrun {
 namespace {
@@ -60,6 +61,18 @@ void check_space(const MpiHosts& hosts, Bytes mine) {
   if (hosts.devices().first == hosts.local_devices().front()) available = free_shared_memory().value;
   MPI_Bcast(&available, 1, MPI_INT64_T, 0, hosts.host());
   require_shared_memory(window_need(Bytes(total), hosts.local_processes()), Bytes(available));
+}
+
+// Several ranks of a host share one file, and each rank has one for its messages.
+void require_file_size(const SharedNeed& need) {
+  const Bytes limit(file_size_limit()),
+      largest = need.beside.value > 0 ? std::max(need.segments, kOfMessages) : kOfMessages;
+  if (largest <= limit) return;
+  throw Error(Code::kUnwritable, fmt::format("shared memory takes a file of {}, and a "
+                                             "process may write files of {} only",
+                                             to_string(largest), to_string(limit)))
+      .at(kShmDirectory)
+      .fix(kRaiseFileSizeLimit);
 }
 
 std::byte* align_up(std::byte* p, Bytes alignment) {
@@ -113,6 +126,7 @@ Bytes host_memory() {
 }
 
 void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory) {
+  require_file_size(need);
   const Bytes total = need.total();
   if (total <= available) return;
   const std::string larger =

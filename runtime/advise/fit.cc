@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,16 +34,23 @@ const char* nothing_helps(bool generates) {
 
 class RemedyText {
  public:
-  RemedyText(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall, Effort most)
+  RemedyText(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall,
+             SearchLimits most)
       : loaded_(loaded),
         purpose_(purpose),
         shortfall_(shortfall),
         needs_(shortfall.needs(plan)),
+        limit_(most.time),
         search_(loaded, plan, purpose, shortfall, most) {
     if (shortfall.tier != Tier::kHbm) return;
-    tier_advice_ = advise_tier(loaded, plan, purpose, most);
-    if (tier_advice_is_too_long(loaded.job, plan, most))
-      untried_ = "more HBM and more of what lies beyond it";
+    bool in_time = !tier_advice_is_too_long(loaded.job, plan, most.effort);
+    try {
+      const TimeLimit limit(search_.end());
+      tier_advice_ = advise_tier(loaded, plan, purpose, most.effort);
+    } catch (const OutOfTime&) {
+      in_time = false;
+    }
+    if (!in_time) untried_ = "more HBM and more of what lies beyond it";
   }
 
   const std::optional<TierAdvice>& advice() const { return tier_advice_; }
@@ -81,7 +90,11 @@ class RemedyText {
     for (const std::string& what : search_.untried()) text += (text.empty() ? "" : "; ") + what;
     if (const int n = search_.untried_combinations(); n > 0)
       text += fmt::format("{}{} more combinations", text.empty() ? "" : "; ", n);
-    return text.empty() ? "" : "\n  not tried for want of time: " + text;
+    if (!text.empty()) text = "\n  not tried for want of time: " + text;
+    if (search_.is_cut_off())
+      text += fmt::format("\n  the search for what would fit was cut off after {} s",
+                          std::chrono::duration<double>(limit_).count());
+    return text;
   }
 
   // Raised budgets: of the tier that is too small, of a helpful second tier, or of HBM if the second tier is
@@ -92,7 +105,11 @@ class RemedyText {
     if (shortfall_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
     none.supernode.hbm = Bytes(1);  // the compiler plans for the least HBM with this pool
-    return text + kOr + raised(Tier::kHbm, search_.compiled(none).peak());
+    try {
+      return text + kOr + raised(Tier::kHbm, search_.compiled(none).peak());
+    } catch (const OutOfTime&) {
+      return text;
+    }
   }
 
   // A raised budget, to the byte, which fits. Costs of other changes are relative to the first of these.
@@ -102,10 +119,10 @@ class RemedyText {
     (tier == Tier::kHbm    ? job.supernode.hbm
      : tier == Tier::kPool ? job.supernode.pool
                            : job.supernode.flash) = to;
-    const Nanos time = job.memory.policy == "none" ? search_.baseline_time() : time_with_room(job);
+    const std::optional<Nanos> time = time_with_room(job);
     if (tier == shortfall_.tier) with_room_ = time;
-    return fmt::format("raise supernode.{} to \"{} B\"{}: {}{}{}", name(tier), to.value, of_profile(job),
-                       to_string(time), purpose_.unit(), to_paste(job));
+    return fmt::format("raise supernode.{} to \"{} B\"{}{}{}", name(tier), to.value, of_profile(job),
+                       time ? ": " + to_string(*time) + purpose_.unit() : "", to_paste(job));
   }
 
   std::string tier_advice_text() const {
@@ -125,10 +142,14 @@ class RemedyText {
                : "";
   }
 
-  Nanos time_with_room(const Job& job) {
+  // nullopt: the time of the search is over.
+  std::optional<Nanos> time_with_room(const Job& job) try {
+    if (job.memory.policy == "none") return search_.baseline_time();
     const Plan plan = search_.compiled(job);
     HR_CHECK(all_fits(plan, job.supernode));
     return purpose_.time(job, plan);
+  } catch (const OutOfTime&) {
+    return std::nullopt;
   }
 
   std::string needs(Bytes bytes) const {
@@ -141,23 +162,28 @@ class RemedyText {
   }
 
   std::string offer(const Attempt& t) const {
-    const Nanos more = t.time - with_room_;
-    const std::string difference =
-        more < Nanos(0) ? to_string(Nanos(-more.value)) + " less" : to_string(more) + " more";
-    const std::string_view tier = shortfall_.tier == Tier::kHbm ? "HBM" : name(shortfall_.tier);
-    return fmt::format("{}: {}, {}{} as simulated ({} than with enough {}){}{}{}", t.what, needs(t.needs),
-                       to_string(t.time), purpose_.unit(), difference, tier, t.beyond.empty() ? "" : ", ",
-                       t.beyond, to_paste(t.job));
+    return fmt::format("{}: {}, {}{} as simulated{}{}{}{}", t.what, needs(t.needs), to_string(t.time),
+                       purpose_.unit(), difference(t), t.beyond.empty() ? "" : ", ", t.beyond,
+                       to_paste(t.job));
+  }
+
+  std::string difference(const Attempt& t) const {
+    if (!with_room_) return "";
+    const Nanos more = t.time - *with_room_;
+    return fmt::format(" ({} {} than with enough {})", to_string(Nanos(std::abs(more.value))),
+                       more < Nanos(0) ? "less" : "more",
+                       shortfall_.tier == Tier::kHbm ? "HBM" : name(shortfall_.tier));
   }
 
   const LoadedJob& loaded_;
   FitPurpose purpose_;
   Shortfall shortfall_;
   Bytes needs_;
+  std::chrono::milliseconds limit_;
   FitSearch search_;
   std::optional<TierAdvice> tier_advice_;
-  std::string untried_;  // what was left out besides the search
-  Nanos with_room_{};    // step with enough of the tier that is too small
+  std::string untried_;             // what was left out besides the search
+  std::optional<Nanos> with_room_;  // step with enough of the tier that is too small, if it is known
 };
 
 Shortfall shortfall_of(const Plan& plan, const SupernodeSpec& spec) {
@@ -175,7 +201,7 @@ Error both_tiers_error(const Error& of_hbm, const TierAdvice& advice, const Supe
                          advice.beyond.value, name(advice.tier)));
 }
 
-void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Effort most) try {
+void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, SearchLimits most) try {
   check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
   RemedyText remedy(loaded, plan, purpose, shortfall_of(plan, loaded.job.supernode), most);
@@ -189,11 +215,11 @@ void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpos
 
 }  // namespace
 
-void require_fit(const LoadedJob& loaded, const Plan& plan, Effort most) {
+void require_fit(const LoadedJob& loaded, const Plan& plan, SearchLimits most) {
   require_fit_of(loaded, plan, {}, most);
 }
 
-void require_generation_fit(const LoadedJob& loaded, const Plan& plan, Effort most) {
+void require_generation_fit(const LoadedJob& loaded, const Plan& plan, SearchLimits most) {
   require_fit_of(loaded, plan, {.generates = true}, most);
 }
 

@@ -60,13 +60,14 @@ bool all_fits(const Plan& plan, const SupernodeSpec& spec) {
 }
 
 FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall,
-                     Effort most)
+                     SearchLimits most)
     : loaded_(loaded),
       plan_(plan),
       purpose_(purpose),
       shortfall_(shortfall),
-      most_(most),
-      families_(purpose.changes(loaded.job, plan, most)) {
+      most_(most.effort),
+      end_(TimeLimit::Clock::now() + most.time),
+      families_(purpose.changes(loaded.job, plan, most.effort)) {
   baseline_.job = loaded.job;
   baseline_.needs = shortfall.needs(plan);
 }
@@ -78,13 +79,14 @@ void FitSearch::run() {
 }
 
 bool FitSearch::affords(const Job& job) const {
-  return effort_ + effort_like(job, plan_, loaded_.job) <= most_;
+  return !is_cut_off() && effort_ + effort_like(job, plan_, loaded_.job) <= most_;
 }
 
 Plan FitSearch::compiled(const Job& job) {
   ++compilations_;
   const Effort reckoned = effort_like(job, plan_, loaded_.job);
   effort_ += reckoned;  // counts even if the compiler refuses the job
+  const TimeLimit limit(end_);
   Plan plan = purpose_.compiled(job);
   // Transfers and gathers make the Programs longer than estimated.
   effort_ += std::max(Effort(0), effort_like(job, plan, job) - reckoned);
@@ -272,6 +274,8 @@ FitSearch::Outcome FitSearch::measure(Attempt& attempt) try {
   release(plan);
   measured_.push_back(attempt);
   return Outcome::kDone;
+} catch (const OutOfTime&) {
+  return Outcome::kTooLong;
 } catch (const Error& e) {
   if (e.code() == Code::kInternal) throw;
   return Outcome::kIllegal;

@@ -10,6 +10,7 @@
 
 #include "runtime/advise/fit_changes.h"
 #include "runtime/advise/fit_effort.h"
+#include "runtime/base/time_limit.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -58,9 +59,10 @@ inline constexpr std::size_t kOffers = 3;
 // a few micro-batches, which has as many in flight. Only changes that should fit are then compiled in full.
 class FitSearch {
  public:
-  // `most`: nothing is compiled whose estimate exceeds it; the last compilation may turn out longer.
+  // `most`: nothing is compiled whose estimated effort exceeds it; the last compilation may turn out longer.
+  // Beyond its time, which begins now, a compilation is given up.
   FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall,
-            Effort most = kMostEffort);
+            SearchLimits most = {});
 
   // Tries each change; in a family only up to the mildest that fits. Then tries combinations of up to three,
   // in the order of their predictions.
@@ -74,8 +76,11 @@ class FitSearch {
   // `what` is empty if nothing more could be compiled.
   Attempt combine_all();
 
-  // Compiles a job similar to this one, and counts its effort.
+  // Compiles a job similar to this one, and counts its effort. Throws OutOfTime.
   Plan compiled(const Job& job);
+
+  TimeLimit::Clock::time_point end() const { return end_; }
+  bool is_cut_off() const { return TimeLimit::Clock::now() > end_; }
 
   // Simulated step of the unchanged job, as if it had room. start_baseline() computes it on a thread of its
   // own.
@@ -131,6 +136,7 @@ class FitSearch {
   FitPurpose purpose_;
   Shortfall shortfall_;
   Effort most_;
+  TimeLimit::Clock::time_point end_;
   Attempt baseline_;
   std::vector<Family> families_;
   std::vector<Option> options_;           // changes that lower the need or fit

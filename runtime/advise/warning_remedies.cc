@@ -19,6 +19,8 @@
 namespace hyperrun {
 namespace {
 
+constexpr const char* kCutOff = "the search for more was cut off after 10 s";
+
 const Preset* preset_called(std::string_view name) {
   const auto found = std::ranges::find(kPresets, name, &Preset::name);
   return found == kPresets.end() ? nullptr : &*found;
@@ -127,7 +129,7 @@ std::optional<Job> filling(const Training& training, std::int64_t batch, std::in
 // divides.
 std::optional<Job> filling_near(const Training& training, std::int64_t parts, std::int64_t devices) {
   const std::int64_t now = training.job().training.batch;
-  for (std::int64_t away = 0; away <= parts * devices; ++away)
+  for (std::int64_t away = 0; away <= parts * devices && !training.is_cut_off(); ++away)
     for (const std::int64_t batch : {now + away, now - away})
       if (std::optional<Job> changed = filling(training, batch, parts, devices)) return changed;
   return std::nullopt;
@@ -155,7 +157,7 @@ bool Training::is_legal(const Job& changed) const {
 }
 
 std::optional<Graph> Training::shard_changed(Job changed) const try {
-  if (!fill_defaults(changed, source_).empty() || !is_legal(changed)) return std::nullopt;
+  if (is_cut_off() || !fill_defaults(changed, source_).empty() || !is_legal(changed)) return std::nullopt;
   return sharded_training(changed);
 } catch (const Error& e) {
   if (e.code() == Code::kInternal) throw;
@@ -177,15 +179,17 @@ std::string remedy_of_idle(const Training& training, const Graph& sharded, AxisI
       if (gives_work(training, changed, axis)) return training.lines_to(changed);
     }
   }
-  return fmt::format(
-      "leave the axis out and take {} of the devices: neither a preset nor the batch can be split over it",
-      job.supernode.devices / mesh.size(axis));
+  return fmt::format("leave the axis out and take {} of the devices: {}",
+                     job.supernode.devices / mesh.size(axis),
+                     training.is_cut_off() ? kCutOff : "neither a preset nor the batch can be split over it");
 }
 
 std::string remedy_of_waiting(const Training& training, const Graph& sharded, int devices) {
   const Mesh mesh{training.job().parallel.mesh};
   const std::optional<Job> changed = filling_near(training, mesh.size(axes_of_batch(sharded)), devices);
-  if (!changed) return "take fewer stages, or more micro-batches of a larger batch";
+  if (!changed)
+    return std::string("take fewer stages, or more micro-batches of a larger batch") +
+           (training.is_cut_off() ? fmt::format(" ({})", kCutOff) : "");
   const double idle = idle_share(changed->parallel.pipeline, devices, changed->training.micro_batches);
   return with_outcome(fmt::format("idle for {:.0f} %", 100 * idle), training.lines_to(*changed));
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/advise/fit_effort.h"
+#include "runtime/base/time_limit.h"
 #include "runtime/ir/graph.h"
 #include "runtime/ir/mesh.h"
 #include "runtime/spec/job_reader.h"
@@ -21,8 +23,10 @@ class Training {
   std::string place(std::string_view field) const { return source_.place(field); }
   bool has(std::string_view field) const { return source_.has(field); }
   std::string lines_to(const Job& changed) const;
-  // The sharded graph of the changed job; nullopt if the job is illegal.
+  // The sharded graph of the changed job; nullopt if the job is illegal, or the time for trying is over: then
+  // is_cut_off() is true.
   std::optional<Graph> shard_changed(Job changed) const;
+  bool is_cut_off() const { return TimeLimit::Clock::now() > end_; }
 
  private:
   bool is_legal(const Job& changed) const;
@@ -31,6 +35,7 @@ class Training {
   std::optional<std::size_t> program_;
   Job job_;
   JobSource source_;
+  TimeLimit::Clock::time_point end_ = TimeLimit::Clock::now() + kMostTime;
 };
 
 // How devices along an idle axis get work of their own. `sharded`: the unchanged training.

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/time_limit.h"
+
 namespace hyperrun {
 namespace {
 
@@ -29,7 +31,9 @@ void parallel_for(std::size_t n, const std::function<void(std::size_t)>& f) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
   std::mutex mutex;
+  const auto end = TimeLimit::of_this_thread();
   const auto work = [&] {
+    const TimeLimit limit(end);
     for (std::size_t i = next++; i < n; i = next++) {
       try {
         f(i);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/base/time_limit.h"
 #include "runtime/compile/choose_memory_plan.h"
 #include "runtime/compile/order.h"
 
@@ -50,6 +51,7 @@ Plan empty_plan(const Job& job) {
 }
 
 Lowered lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
+  check_time();
   Lowered lowered = lower(graph, mesh, options);
   prefetch_weights(lowered.program, lowered.update);
   start_collectives_early(lowered.program, lowered.update);

@@ -10,6 +10,7 @@
 
 #include "memory/offset_allocator.h"
 #include "runtime/base/error.h"
+#include "runtime/base/time_limit.h"
 #include "runtime/compile/materialize_offload.h"
 #include "runtime/cost/cost.h"
 #include "runtime/cost/estimate.h"
@@ -365,6 +366,7 @@ class RolePlanner::Impl {
     const Bytes least = lowest_live_peak(problem), target = problem.target;
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      check_time();
       Attempt a = evaluated(s, policy(problem), problem.target);
       const Bytes over = a.peak - s.budget;
       if (!best || a.better_than(*best, s.budget)) best = std::move(a);

@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -35,8 +36,15 @@ void Connection::set_max_frame(std::size_t bytes) {
 }
 
 void Connection::set_peer_timeout(double seconds) {
-  const auto ms = static_cast<unsigned int>(seconds * 1000);
-  setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+  const auto set = [this](int level, int option, int value) {
+    setsockopt(socket_.native_handle(), level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(seconds * 1000));
+  // The other kernel answers these, even if its program is slow or stopped.
+  const int third = std::max(1, static_cast<int>(seconds / 3));
+  set(IPPROTO_TCP, TCP_KEEPIDLE, third);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, third);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 void Connection::read() {

@@ -28,7 +28,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Replaces the handlers; a handler may call it, too.
   void hand_over(OnMessage on_message, OnEnd on_end);
   void set_max_frame(std::size_t bytes);
-  // Ends the connection once data is unacknowledged for so long: the other host is gone without a word.
+  // Ends the connection once the other host is silent for so long: it is gone without a word. A program there
+  // that is only slow does not count.
   void set_peer_timeout(double seconds);
 
   void send(const pb::Message& message);

@@ -79,6 +79,7 @@ class Controller::Impl {
     io_.run();
     outcome_.devices = members_.infos();
     outcome_.all_joined = members_.all_joined();
+    outcome_.any_started = !outcome_.devices.empty() || start_up_.any_seen();
     return std::move(outcome_);
   }
 
@@ -220,6 +221,7 @@ class Controller::Impl {
 
   void on_message(Member& member, pb::Message&& message) {
     member.heard = Clock::now();
+    if (!std::exchange(member.answered, true) && members_.all_joined()) gate_.close();
     switch (message.body_case()) {
       case pb::Message::kDone: return on_report(member, std::move(*message.mutable_done()));
       case pb::Message::kHeartbeat:
@@ -279,6 +281,11 @@ class Controller::Impl {
   }
 
   void on_end(Member& member, const std::string& reason) {
+    // A device that may not know that it has joined comes again, or its process is found to have ended.
+    if (phase_ == Phase::kJoining && !member.answered) {
+      member.forget();
+      return;
+    }
     member.gone = true;
     const bool running = phase_ != Phase::kEnding && phase_ != Phase::kEnded;
     if (running && !member.goodbye && !member.failed)

@@ -31,11 +31,11 @@ namespace hyperrun::control {
 
 struct ControllerOptions {
   std::int32_t devices = 1;
-  std::int32_t ranks = 0;    // processes that host the devices (device_block.h); 0: one for each
-  std::string secret;        // the run's secret, from make_secret()
-  std::string version;       // the version that devices must have, too
-  bool loopback = true;      // false: listen on all interfaces
-  double join_seconds = 60;  // limit until all devices are ready
+  std::int32_t ranks = 0;     // processes that host the devices (device_block.h); 0: one for each
+  std::string secret;         // the run's secret, from make_secret()
+  std::string version;        // the version that devices must have, too
+  bool loopback = true;       // false: listen on all interfaces
+  double join_seconds = 180;  // limit until all devices are ready; hundreds on few cores take long
   double heartbeat_seconds = 2.0;
   double drain_seconds = 30;  // limit from Shutdown until all devices are gone
   double stall_seconds = 0;   // limit of a time in which all live and no instruction finishes; 0: none
@@ -49,7 +49,8 @@ struct Outcome {
   int signal = 0;                          // signal that ended the run, or 0
   std::vector<tasks::DeviceInfo> devices;  // devices that had joined
   bool all_joined = false;
-  bool all_done = false;  // every invocation is done, whether or not the devices then ended well
+  bool any_started = false;  // a rank has joined, or was seen on this host
+  bool all_done = false;     // every invocation is done, whether or not the devices then ended well
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;     // 0, the error's exit code, or 128 + signal

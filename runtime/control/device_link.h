@@ -30,7 +30,14 @@ struct DeviceLinkOptions {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
   std::string version;
-  double connect_seconds = 30;
+  // Limit of joining. It is longer than the controller's, whose verdict says more.
+  double connect_seconds = 300;
+  // Limit of a connection to one address: one that leads nowhere must not hold up the next.
+  double attempt_seconds = 2;
+  // First limit of the silence of whoever has accepted the connection, if there are several addresses. It
+  // doubles with each round: a stranger at one address must not hold up the others for ever, and a controller
+  // under load may be slow.
+  double patience_seconds = 10;
   std::chrono::milliseconds grace{1000};
   // Silence of the controller after which the device gives it up. It is long: a user may have stopped the
   // controller with ctrl-Z.

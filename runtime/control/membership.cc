@@ -12,6 +12,13 @@ void Member::introduce(const tasks::DeviceInfo& info) {
   }
 }
 
+void Member::forget() {
+  Member fresh;
+  fresh.devices = devices;
+  fresh.states.resize(states.size());
+  *this = std::move(fresh);
+}
+
 Membership::Membership(std::int32_t devices, std::int32_t ranks)
     : devices_(devices), members_(static_cast<std::size_t>(ranks)) {
   for (std::int32_t r = 0; r < ranks; ++r) {
@@ -22,6 +29,8 @@ Membership::Membership(std::int32_t devices, std::int32_t ranks)
 
 Member& Membership::join(const tasks::DeviceInfo& info, std::shared_ptr<Connection> connection) {
   Member& member = at(info.rank);
+  if (member.connection) member.connection->close();
+  member.forget();
   member.connection = std::move(connection);
   member.heard = Clock::now();
   if (info.machine == process::machine_id()) member.process = process::ProcessHandle(info.pid);
@@ -30,8 +39,7 @@ Member& Membership::join(const tasks::DeviceInfo& info, std::shared_ptr<Connecti
 }
 
 bool Membership::all_joined() const {
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& m) { return m.connection != nullptr; });
+  return std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.joined(); });
 }
 
 bool Membership::all_ready() const {
@@ -45,7 +53,7 @@ bool Membership::all_gone() const {
 std::vector<std::int32_t> Membership::absent() const {
   std::vector<std::int32_t> ranks;
   for (std::size_t r = 0; r < members_.size(); ++r)
-    if (members_[r].connection == nullptr) ranks.push_back(static_cast<std::int32_t>(r));
+    if (!members_[r].joined()) ranks.push_back(static_cast<std::int32_t>(r));
   return ranks;
 }
 
@@ -69,8 +77,9 @@ void Membership::broadcast(std::string_view frame) {
 }
 
 bool Membership::anybody_silent(Clock::time_point since) const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [since](const Member& m) { return m.present() && !m.failed && m.heard < since; });
+  return std::any_of(members_.begin(), members_.end(), [since](const Member& m) {
+    return m.present() && m.answered && !m.failed && m.heard < since;
+  });
 }
 
 void Membership::forgive(Clock::duration time) {

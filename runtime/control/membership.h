@@ -20,25 +20,30 @@ struct Member {
   std::vector<DeviceState> states;  // of these devices
   process::ProcessHandle process;   // set if it is known to run on the controller's machine
   Clock::time_point heard;
-  bool failed = false;   // it has said why it ends, or has ended before it joined
-  bool hung = false;     // it has been silent for too long
-  bool ready = false;    // it has asked for work
-  bool goodbye = false;  // it has ended in good order
-  bool gone = false;     // its connection has ended
+  bool answered = false;  // it has sent something since its welcome, so it knows that it has joined
+  bool failed = false;    // it has said why it ends, or has ended before it joined
+  bool hung = false;      // it has been silent for too long
+  bool ready = false;     // it has asked for work
+  bool goodbye = false;   // it has ended in good order
+  bool gone = false;      // its connection has ended
 
   bool present() const { return connection != nullptr && !gone; }
   // The info of its first device, which names the process.
   const tasks::DeviceInfo& info() const { return states.front().info; }
   DeviceState& state(std::int32_t device) { return states[static_cast<std::size_t>(device - devices.first)]; }
+  // Takes it for one that has not joined.
+  void forget();
   // Enters its process.
   void introduce(const tasks::DeviceInfo& info);
+  bool joined() const { return connection != nullptr && answered; }
 };
 
 class Membership {
  public:
   Membership(std::int32_t devices, std::int32_t ranks);
 
-  // `info.rank` is the rank of the process.
+  // Enters a process; `info.rank` is its rank. If it comes again, its old connection is closed, and is not
+  // taken for lost.
   Member& join(const tasks::DeviceInfo& info, std::shared_ptr<Connection> connection);
   Member& at(std::int32_t rank) { return members_[static_cast<std::size_t>(rank)]; }
   Member& of_device(std::int32_t device) {

@@ -36,6 +36,7 @@ class StartUp {
     ranks_.add_launcher(pid, mpi_job);
     ranks_.look();
   }
+  bool any_seen() const { return !ranks_.all().empty(); }             // on this host
   int stopped_launcher() const { return ranks_.stopped_launcher(); }  // as in LocalRanks
 
  private:

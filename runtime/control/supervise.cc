@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGoodEnd{10000};  // mpirun after all devices said goodbye
 constexpr milliseconds kBadEnd{500};     // mpirun after the devices were aborted: it may never end
-constexpr milliseconds kOwnEnd{1500};    // mpirun that has seen ranks fail; a signal meanwhile may crash it
+constexpr milliseconds kOwnEnd{3500};    // mpirun that has seen ranks fail
 constexpr milliseconds kAskedEnd{2000};  // mpirun after it is asked to end
 constexpr milliseconds kKilled{1000};
 constexpr std::size_t kToldLines = 12;
@@ -47,14 +47,20 @@ Error launcher_error(const std::string& name, const process::ExitStatus& status,
                                (said.empty() ? "" : "; it said:" + essence(said)));
 }
 
-// Ends the launcher. `joined`: all devices have joined, so they are told to end and their remains are known
-// by name. Otherwise mpirun must end them: only it knows all of them and can remove what they have begun.
-void end_launcher(process::ChildProcess& child, const std::string& name, bool good, bool joined) {
-  if (!good && !joined) {
-    if (child.wait_for(kOwnEnd)) return;
-    child.kill(SIGTERM);
-    if (child.wait_for(kAskedEnd)) return;
-  }
+// Has mpirun end its ranks: only it knows all of them and can remove what they have begun. If a rank has
+// ended, mpirun is aborting already. A SIGTERM meanwhile would crash Open MPI 4.1, so it is sent only while
+// no rank has started. Returns false if mpirun does not end.
+bool end_ranks(process::ChildProcess& child, bool any_started) {
+  if (any_started) return child.wait_for(kOwnEnd).has_value();
+  if (child.wait_for(kBadEnd)) return true;
+  child.kill(SIGTERM);
+  return child.wait_for(kAskedEnd).has_value();
+}
+
+// Ends the launcher. If all devices have joined, they are told to end, and their remains are known by name.
+void end_launcher(process::ChildProcess& child, const std::string& name, const Outcome& outcome) {
+  const bool good = outcome.ok();
+  if (!good && !outcome.all_joined && end_ranks(child, outcome.any_started)) return;
   if (const auto status = child.wait_for(good ? kGoodEnd : kBadEnd)) {
     if (good && status->code != 0)
       spdlog::warn("{} ended with {} after a good run", name, status->describe());
@@ -86,7 +92,7 @@ Outcome supervise(Controller& controller, tasks::Driver& driver, const process::
                                 });
     controller.launcher_started(child.pid());
     Outcome outcome = controller.run(driver);
-    end_launcher(child, name, outcome.ok(), outcome.all_joined);
+    end_launcher(child, name, outcome);
     clean_up(child, outcome);
     return outcome;
   } catch (const Error& e) {

@@ -68,7 +68,8 @@ void Watch::show_life(Clock::time_point now) {
 
 void Watch::find_hung(Clock::time_point now) {
   for (Member& m : members_.all()) {
-    if (!m.present() || m.failed || m.hung || m.goodbye || now - m.heard <= limits_.heartbeat) continue;
+    if (!m.present() || !m.answered || m.failed || m.hung || m.goodbye || now - m.heard <= limits_.heartbeat)
+      continue;
     m.hung = true;
     note({Symptom::kHung, m.devices.first, "no heartbeat for " + to_text(limits_.heartbeat), {}, 0, true});
   }

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/time_limit.h"
 #include "runtime/offload/policy.h"
 
 namespace hyperrun {
@@ -25,6 +26,7 @@ class Cache {
   // further state is evicted.
   OffloadPlan run() {
     for (;;) {
+      check_time();
       begin();
       const std::size_t offloaded_state = count_offloaded();
       for (std::int32_t i = 0; i < n_; ++i) step(i);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/time_limit.h"
 #include "runtime/offload/gaps.h"
 #include "runtime/offload/interval_index.h"
 #include "runtime/offload/live_curve.h"
@@ -245,6 +246,7 @@ class GapPlanner {
     const std::size_t before = taken_.size();
     std::vector<std::int32_t> excluded;
     while (curve_.highest() > p_.target.value) {
+      check_time();
       const std::int32_t at = curve_.where();
       const auto is_free = [&](std::int32_t c) {
         const Candidate& candidate = candidates_[static_cast<std::size_t>(c)];
@@ -436,6 +438,7 @@ class GapPlanner {
     std::vector<std::int32_t> excluded;
     std::vector<std::pair<std::int64_t, std::size_t>> by_lateness;
     while (curve_.highest() > p_.target.value) {
+      check_time();
       const std::int32_t at = curve_.where();
       by_lateness.clear();
       if (curve_.at(at) > least[static_cast<std::size_t>(at)])

@@ -7,6 +7,7 @@
 #include "memory/delay_address_reuse.h"
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
+#include "runtime/base/time_limit.h"
 
 namespace hyperrun {
 namespace {
@@ -134,6 +135,7 @@ void OffloadedProgram::each_step(auto&& step) const {
     if (!store) std::swap(operands[0], operands[1]);
     step(store ? StreamKind::kDmaOut : StreamKind::kDmaIn, r_.transfer(b), -1, operands);
   };
+  check_time();
   for (std::int32_t i = 0; i < n_; ++i) {
     const Instr& instr = r_.program().instrs[static_cast<std::size_t>(i)];
     const std::span<const std::int32_t> back = at(before_, first_before_, i);
@@ -246,6 +248,7 @@ class LiveRanges {
 
   Bytes place(const std::vector<Range>& ranges, auto bytes, Bytes alignment, Bytes enough,
               std::vector<std::int64_t>& offsets) const {
+    check_time();
     std::vector<Lifetime> lifetimes;
     for (std::size_t s = 0; s < ranges.size(); ++s)
       if (ranges[s].first >= 0) lifetimes.push_back({ranges[s].first, ranges[s].last, bytes(s)});

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/process/crash_trace.h"
 #include "runtime/process/pidfd.h"
 #include "runtime/process/process_start.h"
 
@@ -88,6 +90,7 @@ class ChildProcess::Impl {
         argv, environment,
         {{nothing.get(), STDIN_FILENO}, {out_theirs.get(), STDOUT_FILENO}, {err_theirs.get(), STDERR_FILENO}},
         Lifetime::kOurs);
+    crash_trace_ = CrashTrace(pid_);
     alive_ = Descriptor(pidfd_open(pid_, 0));
     stop_ = Descriptor(eventfd(0, EFD_CLOEXEC));
     thread_ = std::thread([this] { watch(); });
@@ -101,9 +104,11 @@ class ChildProcess::Impl {
 
   int pid() const { return pid_; }
 
-  void kill(int signal) const {
+  void kill(int signal) {
     const std::lock_guard lock(mutex_);  // the child is not reaped yet: the pid is still its own
-    if (!status_) ::kill(pid_, signal);
+    if (status_) return;
+    asked_ = true;
+    ::kill(pid_, signal);
   }
   void kill_group(int signal) const {
     const std::lock_guard lock(mutex_);
@@ -137,6 +142,7 @@ class ChildProcess::Impl {
     // Read the child's last output. Do not read to end of file: descendants may hold the pipe open.
     forward(out_, STDOUT_FILENO);
     forward(err_, STDERR_FILENO);
+    complain(crash_trace_.rest());
     reap();
   }
 
@@ -147,12 +153,16 @@ class ChildProcess::Impl {
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) return from.reset();  // poll ignores a descriptor of -1
-      write_all(to, buffer.data(), static_cast<std::size_t>(n));
-      if (to == STDERR_FILENO) remember({buffer.data(), static_cast<std::size_t>(n)});
+      const std::string_view said(buffer.data(), static_cast<std::size_t>(n));
+      if (to == STDERR_FILENO)
+        complain(asked_ ? crash_trace_.without(said) : std::string(said));
+      else
+        write_all(to, said.data(), said.size());
     }
   }
 
-  void remember(std::string_view text) {
+  void complain(const std::string& text) {
+    write_all(STDERR_FILENO, text.data(), text.size());
     const std::lock_guard lock(mutex_);
     tail_.append(text);
     if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
@@ -174,6 +184,8 @@ class ChildProcess::Impl {
 
   OnExit on_exit_;
   int pid_ = 0;
+  std::atomic<bool> asked_{false};  // we have signalled it, so that it may crash
+  CrashTrace crash_trace_{0};       // used on the thread that reads
   Descriptor out_, err_, alive_, stop_;
   std::thread thread_;
   mutable std::mutex mutex_;

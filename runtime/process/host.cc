@@ -12,7 +12,9 @@
 #include <fstream>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "runtime/base/joined.h"
 #include "runtime/process/pidfd.h"
 
 namespace hyperrun::process {
@@ -53,22 +55,33 @@ void ProcessHandle::kill() const {
   if (fd_ >= 0) pidfd_send_signal(fd_, SIGKILL, nullptr, 0);
 }
 
+std::string usable_address(const sockaddr& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  if (address.sa_family != AF_INET6) return "";
+  const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_LINKLOCAL(&ip)) return "";
+  inet_ntop(AF_INET6, &ip, text.data(), text.size());
+  return "[" + std::string(text.data()) + "]";
+}
+
 std::string addresses(int port, bool loopback) {
   const std::string suffix = ":" + std::to_string(port);
   const std::string local = "127.0.0.1" + suffix;
   ifaddrs* list = nullptr;
   if (loopback || getifaddrs(&list) != 0) return local;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
-  std::string all;
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
-    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    std::array<char, INET_ADDRSTRLEN> text{};
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text.data(),
-              text.size());
-    all += (all.empty() ? "" : ",") + std::string(text.data()) + suffix;
-  }
-  return all.empty() ? local : all;
+  std::vector<std::string> all;
+  for (const int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+      if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != family) continue;
+      if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+      if (const std::string one = usable_address(*i->ifa_addr); !one.empty()) all.push_back(one + suffix);
+    }
+  return all.empty() ? local : joined(all, ",");
 }
 
 }  // namespace hyperrun::process

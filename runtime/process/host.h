@@ -1,6 +1,8 @@
 // This host, and handles of processes on it.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <string>
 
 namespace hyperrun::process {
@@ -29,7 +31,12 @@ class ProcessHandle {
   int fd_ = -1;
 };
 
-// Returns "127.0.0.1:port" if `loopback`, else "address:port" of each interface that is up, comma-separated.
+// Returns "127.0.0.1:port" if `loopback`, else "address:port" of each interface that is up, comma-separated:
+// IPv4 first, then IPv6 as "[address]:port" without link-local addresses.
 std::string addresses(int port, bool loopback);
+
+// Returns an interface's address as text, IPv6 in brackets; empty if other hosts cannot use it. An IPv6
+// link-local address means something only together with an interface, whose name is each host's own.
+std::string usable_address(const sockaddr& address);
 
 }  // namespace hyperrun::process

@@ -61,7 +61,7 @@ std::vector<HostLine> parse_hosts(std::string_view text, const std::string& plac
   return hosts;
 }
 
-void require_slots(const std::string& hostfile, std::int32_t devices) {
+void require_slots(const std::string& hostfile, std::int32_t ranks) {
   std::ifstream file(hostfile);
   std::error_code unknown;
   std::ostringstream text;
@@ -76,13 +76,15 @@ void require_slots(const std::string& hostfile, std::int32_t devices) {
     if (!host.slots) return;
     sum += *host.slots;
   }
-  if (sum >= devices) return;
+  if (sum >= ranks) return;
   const HostLine& last = hosts.back();
-  throw Error(Code::kTooFewRanks, fmt::format("the hosts have {}{}, the job has {} devices", sum,
-                                              sum == 1 ? " slot" : " slots", devices))
+  throw Error(Code::kTooFewRanks, fmt::format("the hosts have {}{}, the run has {} ranks", sum,
+                                              sum == 1 ? " slot" : " slots", ranks))
       .at(at_line(hostfile, last.line))
-      .legal(fmt::format("slots that add up to {} or more", devices))
-      .fix(fmt::format("raise slots ({} slots={}), or add hosts", last.host, *last.slots + devices - sum));
+      .legal(fmt::format("slots that add up to {} or more", ranks))
+      .fix(
+          fmt::format("raise slots ({} slots={}), add hosts, or let a rank host several devices (--ranks {})",
+                      last.host, *last.slots + ranks - sum, sum));
 }
 
 }  // namespace hyperrun::process

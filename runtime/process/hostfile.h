@@ -21,8 +21,8 @@ struct HostLine {
 // Parses a host file. Throws kMpi, at `place`:LINE, for a number of slots that is no number.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
 
-// Throws kTooFewRanks if the file's hosts have fewer slots than the job has devices: mpirun would
+// Throws kTooFewRanks if the file's hosts have fewer slots than the run has ranks: mpirun would
 // oversubscribe them silently. Throws kMissingFile if the file cannot be read.
-void require_slots(const std::string& hostfile, std::int32_t devices);
+void require_slots(const std::string& hostfile, std::int32_t ranks);
 
 }  // namespace hyperrun::process

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/file_size_limit.h"
+
 namespace hyperrun {
 namespace {
 
@@ -16,6 +18,7 @@ const char* remedy(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT: return "free space on that file system or set run.directory to another one";
+    case EFBIG: return kRaiseFileSizeLimit;
     case EACCES:
     case EPERM: return "grant write permission there or set run.directory to a folder you may write to";
     case EROFS: return "that file system is read-only: set run.directory to another one";

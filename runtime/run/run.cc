@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
-#include "runtime/rank/sessions.h"
 #include "runtime/run/manifest.h"
 #include "runtime/run/resume.h"
 #include "runtime/spec/job_writer.h"

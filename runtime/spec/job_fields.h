@@ -265,10 +265,10 @@ void fields(Visitor& v, MemorySpec& m) {
 
 template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
-  v.text("tasks", d.tasks, Need::kOptional);
-  v.text("samples", d.samples, Need::kOptional);
-  v.text("corpus", d.corpus, d.tasks.empty() && d.samples.empty() ? Need::kToRun : Need::kOptional);
-  v.text("tokenizer", d.tokenizer, Need::kOptional);
+  v.file("tasks", d.tasks, Need::kOptional);
+  v.file("samples", d.samples, Need::kOptional);
+  v.file("corpus", d.corpus, d.tasks.empty() && d.samples.empty() ? Need::kToRun : Need::kOptional);
+  v.file("tokenizer", d.tokenizer, Need::kOptional);
 }
 
 template <class Visitor>
@@ -334,10 +334,10 @@ void fields(Visitor& v, ShrinkSpec& s) {
 
 template <class Visitor>
 void fields(Visitor& v, RunSpec& r) {
-  v.text("directory", r.directory, Need::kOptional);
+  v.file("directory", r.directory, Need::kOptional);
   v.integer("seed", r.seed);
   v.integer("checkpoint_every", r.checkpoint_every, Need::kOptional, {});
-  v.text("resume", r.resume, Need::kOptional);
+  v.file("resume", r.resume, Need::kOptional);
   v.integer("trace_first", r.trace_first, Need::kOptional, {});
   v.integer("trace_steps", r.trace_steps, Need::kOptional, {});
   v.streams("streams", r.streams);

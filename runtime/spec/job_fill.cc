@@ -109,11 +109,15 @@ std::string JobFiller::string_value(std::string_view name) const {
 }
 
 void JobFiller::text(std::string_view name, std::string& out, Need need) {
+  file(name, out, need);
+  if (!is_utf8(out))
+    bad_value(path(name), in_quotes(name) + " is not UTF-8", "text in UTF-8", "save the job as UTF-8");
+}
+
+void JobFiller::file(std::string_view name, std::string& out, Need need) {
   const std::string legal(kLegalText);
   if (!present(name, need, legal)) return;
   out = string_value(name);
-  if (!is_utf8(out))
-    bad_value(path(name), in_quotes(name) + " is not UTF-8", "text in UTF-8", "save the job as UTF-8");
   if (out.find('\0') != std::string::npos)
     bad_value(path(name), in_quotes(name) + " holds a zero byte", "text without zero bytes", "remove it");
   if (need != Need::kOptional && out.empty())

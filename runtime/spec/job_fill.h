@@ -28,6 +28,8 @@ class JobFiller {
   void real(std::string_view name, double& out, Need need, RealRange range);
   void flag(std::string_view name, bool& out);
   void text(std::string_view name, std::string& out, Need need);
+  // A path, which may hold any bytes but zero: a run's own job file may lie in any folder.
+  void file(std::string_view name, std::string& out, Need need);
   void strings(std::string_view name, std::vector<std::string>& out);
   void choice(std::string_view name, std::string& out, std::span<const Choice> choices);
   void choices(std::string_view name, std::vector<std::string>& out, std::span<const Choice> choices);

@@ -24,6 +24,7 @@ class JobDescriber {
   void real(std::string_view name, double&, Need, RealRange range) { note(name, describe(range)); }
   void flag(std::string_view name, bool&) { note(name, "true, false"); }
   void text(std::string_view name, std::string&, Need) { note(name, std::string(kLegalText)); }
+  void file(std::string_view name, std::string&, Need) { note(name, std::string(kLegalText)); }
   void strings(std::string_view name, std::vector<std::string>&) { note(name, std::string(kLegalText)); }
   void layout(std::string_view name, std::optional<PositionalLayout>&) {
     note(name, std::string(kLegalText));

@@ -33,6 +33,7 @@ class JobEmitter {
   }
   void flag(std::string_view name, bool v) { reflection_.SetBool(&message_, field(name), v); }
   // An empty text is left out: "" stands for "none" in the job.
+  void file(std::string_view name, const std::string& v, Need need) { text(name, v, need); }
   void text(std::string_view name, const std::string& v, Need = Need::kOptional) {
     if (!v.empty()) reflection_.SetString(&message_, field(name), v);
   }

@@ -34,7 +34,7 @@ Nanos step(const Job& job) {
       .makespan;
 }
 
-std::string remedy(Job job, Bytes budget, Effort most = kMostEffort) {
+std::string remedy(Job job, Bytes budget, SearchLimits most = {}) {
   job.supernode.hbm = budget;
   try {
     require_fit({job, {}}, compile(job).plan, most);

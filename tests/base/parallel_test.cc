@@ -7,6 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "runtime/base/time_limit.h"
+
 namespace hyperrun {
 namespace {
 
@@ -45,6 +47,20 @@ TEST(ParallelFor, NestedCallsShareTheCores) {
     });
   });
   EXPECT_LE(most.size(), std::max(1U, std::thread::hardware_concurrency()));
+}
+
+TEST(ParallelFor, HoldsTheTimeLimitOfItsCaller) {
+  const TimeLimit limit(TimeLimit::Clock::now());
+  EXPECT_THROW(parallel_for(8, [](std::size_t) { check_time(); }), OutOfTime);
+}
+
+TEST(TimeLimit, EndsWithItsScope) {
+  {
+    const TimeLimit over(TimeLimit::Clock::now());
+    const TimeLimit later(TimeLimit::Clock::now() + std::chrono::hours(1));
+    EXPECT_THROW(check_time(), OutOfTime) << "a limit within another one can only be earlier";
+  }
+  EXPECT_NO_THROW(check_time());
 }
 
 }  // namespace

@@ -84,6 +84,18 @@ TEST(Session, ADriversErrorEndsTheRun) {
   }
 }
 
+// A text of an error may have a path, and names of files need not be UTF-8.
+TEST(Session, AnErrorsTextIsAnyBytes) {
+  Controller controller(test_options(1));
+  ThreadDevice device(controller.address(), 0, 1);
+  ScriptedDriver driver(1000);
+  driver.hook = [](std::int64_t) { throw Error(Code::kUnwritable, "cannot write caf\xe9/metrics.jsonl"); };
+  controller.run(driver);
+  device.join();
+  ASSERT_TRUE(device.error);
+  EXPECT_EQ(device.error->cause(), "cannot write caf\xe9/metrics.jsonl");
+}
+
 // A full disk: the record of the failure cannot be written either. No device is to blame.
 TEST(Session, AnErrorInTellingOfAnErrorIsNotADevices) {
   Controller controller(test_options(2));
@@ -210,7 +222,9 @@ TEST(Join, ASecondDeviceOfOneRankIsRejected) {
   ScriptedDriver driver(10);
   std::optional<Outcome> outcome;
   std::thread run([&] { outcome = controller.run(driver); });
-  ThreadDevice a(controller.address(), 0, 2), b(controller.address(), 0, 2);
+  DeviceLinkOptions elsewhere = device_options(controller.address(), 0, 2);
+  elsewhere.machine = "another";
+  ThreadDevice a(controller.address(), 0, 2), b(elsewhere);
   // One of two equal ranks is rejected. The run waits for rank 1, so neither device ends earlier, and rank 1
   // comes after the rejection.
   while (!a.ended && !b.ended) std::this_thread::yield();
@@ -255,6 +269,30 @@ TEST(Join, FindsTheControllerAmongSeveralAddresses) {
   ThreadDevice device("127.0.0.1:1,no-such-host.invalid" + port + ",127.0.0.1" + port, 0, 1);
   ScriptedDriver driver(1);
   EXPECT_TRUE(controller.run(driver).ok());
+}
+
+TEST(Join, OverIPv6) {
+  ControllerOptions open = test_options(1);
+  open.loopback = false;
+  Controller controller(open);
+  const std::string address = "[::1]" + controller.address().substr(controller.address().rfind(':'));
+  namespace asio = boost::asio;
+  asio::io_context io;
+  boost::system::error_code none;
+  asio::ip::tcp::acceptor six(io);
+  six.open(asio::ip::tcp::v6(), none);
+  if (!none) six.bind({asio::ip::address_v6::loopback(), 0}, none);
+  if (none) GTEST_SKIP() << "this host has no IPv6: " << none.message();
+  ThreadDevice device(address, 0, 1);
+  ScriptedDriver driver(1);
+  EXPECT_TRUE(controller.run(driver).ok());
+}
+
+TEST(Join, AnIPv6AddressWithoutBracketsIsNoAddress) {
+  ThreadDevice device("::1:4711", 0, 1);
+  device.join();
+  ASSERT_TRUE(device.error);
+  EXPECT_THAT(device.error->what(), HasSubstr("legal: host:port or [IPv6 address]:port"));
 }
 
 TEST(Join, ADeviceWithoutAControllerGivesUp) {

@@ -133,6 +133,27 @@ TEST(Supervise, ALauncherThatFailsAtOnceIsQuoted) {
   EXPECT_LT(run.took, kAllEnded);
 }
 
+// mpirun that has lost a rank takes a while to end the others, in a crowd more than a moment. Open MPI 4.1
+// crashes over a signal meanwhile.
+TEST(Supervise, ALauncherThatIsEndingItsRanksIsNotSignalled) {
+  const ControllerOptions options = test_options(2);
+  Controller controller(options);
+  ScriptedDriver driver(1000000);
+  const std::string script =
+      "trap 'echo signalled' TERM\n"
+      "OMPI_COMM_WORLD_RANK=0 \"$0\" device 0 2 none &\n"
+      "OMPI_COMM_WORLD_RANK=1 sleep 0.5 &\n"
+      "wait $!; sleep 4.2 & wait $!; exit 1";
+  testing::internal::CaptureStdout();
+  const Outcome outcome =
+      supervise(controller, driver,
+                {{"bash", "-c", script, CONTROL_ACTOR},
+                 {{"HYPERRUN_CONTROLLER", controller.address()}, {"HYPERRUN_SECRET", options.secret}}});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("device 1"));
+}
+
 TEST(Supervise, AMissingLauncherIsAnError) {
   Controller controller(test_options(1));
   ScriptedDriver driver(1);

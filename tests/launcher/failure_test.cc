@@ -296,5 +296,31 @@ TEST(Unwritable, ACheckpointThatCannotBeWrittenEndsTheRun) {
   EXPECT_TRUE(workspace.nothing_left());
 }
 
+// A limit on the size of files ends no process without a word.
+TEST(Unwritable, ACheckpointBeyondTheLimitOfFileSizesEndsTheRunWithItsName) {
+  const Workspace workspace;
+  const std::string job =
+      workspace.job(edited(kJob, {{"hidden: 64", "hidden: 384"},
+                                  {"devices: 2 hbm: \"16 MiB\"", "devices: 1 hbm: \"256 MiB\""},
+                                  {"size: 2", "size: 1"},
+                                  {"directory: \"out\"", "directory: \"out\" checkpoint_every: 2"}}));
+  const auto run = [&](const std::string& bytes) {
+    Command limited{"prlimit", "--fsize=" + bytes};
+    const Command command = hyperrun({job});
+    limited.insert(limited.end(), command.begin(), command.end());
+    return workspace.run(limited);
+  };
+  const Finished checkpoint = run("6000000");
+  EXPECT_EQ(checkpoint.status, 7) << checkpoint;
+  EXPECT_THAT(checkpoint.err,
+              AllOf(HasSubstr("/model.safetensors: error[unwritable]: cannot reserve "),
+                    HasSubstr(": File too large\n  fix: raise the limit on the size of files")));
+  EXPECT_TRUE(workspace.nothing_left());
+  const Finished shared_memory = run("100000");
+  EXPECT_EQ(shared_memory.status, 7) << shared_memory;
+  EXPECT_THAT(shared_memory.err,
+              HasSubstr("job.textproto:2:24: error[unwritable]: shared memory takes a file of "));
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

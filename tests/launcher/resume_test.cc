@@ -76,6 +76,22 @@ TEST_F(Resume, FromTheLastCheckpointOfARunDirectoryUnderAForeignMpirun) {
   EXPECT_EQ(model(at("foreign")), model(at("whole")));
 }
 
+// The job, its corpus, the run directory and the checkpoint lie in a folder with a Latin-1 name.
+TEST_F(Resume, InAFolderWhoseNameIsNoUtf8) {
+  const fs::path folder = at("caf\xe9");
+  fs::create_directory(folder);
+  fs::copy(at("corpus.txt"), folder / "corpus.txt");
+  const std::string job = workspace_->job(text_, "caf\xe9/job.textproto"), out = folder / "out";
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", out})), Succeeded());
+  EXPECT_EQ(losses(out), losses(at("whole")));
+  ASSERT_THAT(resume(out + "/job.textproto", out + "/checkpoints/step-000003", folder / "resumed"),
+              Succeeded());
+  EXPECT_EQ(model(folder / "resumed"), model(at("whole")));
+  put_file(folder / "resumed/checkpoints/step-000006/model.safetensors", "damaged");
+  const Finished damaged = workspace_->run(hyperrun({"generate", folder / "resumed"}));
+  EXPECT_THAT(damaged.err, HasSubstr("caf\xe9/resumed/checkpoints/step-000006/model.safetensors: error["));
+}
+
 TEST_F(Resume, UnderAnotherLayout) {
   const std::string tp =
       workspace_->job(edited(text_, {{R"(mesh { name: "dp" size: 2 } presets: "dp")",

@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "tests/support/errors.h"
+#include "tests/support/small_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
@@ -126,6 +127,13 @@ TEST(FlashWithoutRoom, IsRefusedForAllFilesTogether) {
   EXPECT_NO_THROW(require_flash_room(below, std::span(files).first(2)));
   EXPECT_ERROR(require_flash_room(below, files), Code::kDoesNotFit, "not/there", "in 2 files together");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FlashWithoutRoom, BeyondTheLimitOfFileSizesIsRefused) {
+  const TemporaryDirectory folder;
+  const SmallFiles small(1 << 20);
+  EXPECT_ERROR(FlashBacking(folder.path(), Bytes(2 << 20)), Code::kUnwritable, folder.path().string(),
+               "File too large");
 }
 
 TEST(FlashWithoutRoom, IsRefusedWithoutAFolder) {

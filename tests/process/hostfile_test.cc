@@ -66,9 +66,9 @@ TEST_F(Slots, MustBeEnoughInSum) {
   EXPECT_EQ(refusal("a slots=2\nb slots=2\n", 4), "");
   EXPECT_EQ(refusal("a slots=8\n", 4), "");
   EXPECT_EQ(refusal("a slots=2\n\nb slots=1\n# end\n", 4),
-            ":3: error[too-few-ranks]: the hosts have 3 slots, the job has 4 devices\n"
+            ":3: error[too-few-ranks]: the hosts have 3 slots, the run has 4 ranks\n"
             "  legal: slots that add up to 4 or more\n"
-            "  fix: raise slots (b slots=2), or add hosts");
+            "  fix: raise slots (b slots=2), add hosts, or let a rank host several devices (--ranks 3)");
   EXPECT_THAT(refusal("a slots=1\n", 2), HasSubstr("the hosts have 1 slot, "));
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/support/errors.h"
+#include "tests/support/small_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
@@ -53,6 +54,19 @@ TEST(Metrics, NumbersReadBackExactly) {
     }
   }
   EXPECT_EQ(read_metrics(tmp / "metrics.jsonl"), written);
+}
+
+TEST(Metrics, BeyondTheLimitOfFileSizesAreUnwritable) {
+  const TemporaryDirectory tmp;
+  MetricsWriter writer(tmp / "metrics.jsonl");
+  const SmallFiles small(1000);
+  const Error error = error_of([&] {
+    for (std::int64_t step = 1; step <= 100; ++step) writer.write(to_json_line(sample(step)));
+  });
+  EXPECT_EQ(error.code(), Code::kUnwritable);
+  EXPECT_THAT(error.what(),
+              testing::AllOf(testing::HasSubstr("metrics.jsonl"), testing::HasSubstr("File too large"),
+                             testing::HasSubstr("fix: raise the limit on the size of files")));
 }
 
 TEST(Metrics, NumbersThatAreNotFiniteAreNullAndNamed) {

@@ -85,7 +85,7 @@ const Bad kBad[] = {
     {"run {", "run { trace_first: 10 trace_steps: 1", Code::kBadValue, "24:7", "after the last step",
      "0 to 9"},
     {"\"/c.txt\"", "\"\"", Code::kBadValue, "17:8", "\"corpus\" is empty"},
-    {"\"/c.txt\"", "\"\\xff\"", Code::kBadValue, "17:8", "\"corpus\" is not UTF-8"},
+    {"\"t\"", "\"\\xff\"", Code::kBadValue, "1:1", "\"name\" is not UTF-8"},
     {"\"/c.txt\"", "\"a\\0b\"", Code::kBadValue, "17:8", "zero byte"},
     {"\"t\"", "\"a/b\"", Code::kBadValue, "1:1", "cannot name a run directory", "letters, digits"},
     {"run {", "run { directory: \"r/{date}\"", Code::kBadValue, "24:7", "holds {date}", "{job}, {time}"},

@@ -11,13 +11,16 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file_size_limit.h"
 
 namespace hyperrun::posix {
 
 // Throws "cannot WHAT: REASON", with the reason of errno, at the path.
 [[noreturn]] inline void fail(Code code, const std::string& what, const std::filesystem::path& path) {
   const int reason = errno;
-  throw Error(code, "cannot " + what + ": " + std::strerror(reason)).at(path.string());
+  Error error(code, "cannot " + what + ": " + std::strerror(reason));
+  if (reason == EFBIG) error.fix(kRaiseFileSizeLimit);
+  throw error.at(path.string());
 }
 
 // A file descriptor that is closed on every way out of a scope.
