@@ -154,6 +154,27 @@ TEST_F(Hosts, ThreeUnderAForeignMpirun) {
   EXPECT_THAT(losses(at("foreign")), RelativelyNear(losses(at("four")), 1e-4));
 }
 
+// Two devices in each of two processes. Those of a process meet in memory, the others by messages.
+TEST_F(Hosts, WithRanksOfSeveralDevices) {
+  const Command command = hyperrun({four_, "--hostfile", "hosts", "--ranks", "2"});
+  for (const char* name : {"few-ranks", "few-ranks-again"}) {
+    Command one = command;
+    one.insert(one.end(), {"--run-dir", name});
+    const Finished f = workspace_->run(on_hosts(one));
+    ASSERT_THAT(f, Succeeded());
+    EXPECT_EQ(occurrences(f.err, "error["), 0) << f;
+  }
+  EXPECT_THAT(hosts_of("few-ranks"), ElementsAre("hr-host0", "hr-host0", "hr-host1", "hr-host1"));
+  EXPECT_THAT(losses(at("few-ranks")), RelativelyNear(losses(at("four")), 1e-4));
+  EXPECT_EQ(losses(at("few-ranks-again")), losses(at("few-ranks")));
+  // One device a rank on the same hosts.
+  put_file(at("two-each"), "hr-host0 slots=2\nhr-host1 slots=2\n");
+  ASSERT_THAT(
+      workspace_->run(on_hosts(hyperrun({four_, "--hostfile", "two-each", "--run-dir", "two-each-run"}))),
+      Succeeded());
+  EXPECT_EQ(losses(at("two-each-run")), losses(at("few-ranks")));
+}
+
 TEST_F(Hosts, WithoutTheOneThatStartsThem) {
   const Finished f =
       workspace_->run(on_hosts(hyperrun({four_, "--hostfile", "others", "--run-dir", "others-run"})));
@@ -193,6 +214,21 @@ TEST_F(Hosts, WhatLiesInTheOthersShareOfThePoolIsTheSameBits) {
   EXPECT_GT(moved_elsewhere(report_of("stages-two")), Bytes(0));
   EXPECT_THAT(f.out, HasSubstr("other hosts"));
   expect_pool_as_planned(report_of("stages-two"));
+}
+
+// Four stages in two processes: each serves the others' part of the pool.
+TEST_F(Hosts, WithRanksOfSeveralDevicesShareThePool) {
+  const std::string text = edited(stages(), {{"devices: 2", "devices: 4"},
+                                             {"layers: 2", "layers: 8"},
+                                             {"name: \"pp\" size: 2", "name: \"pp\" size: 4"}});
+  const std::string job = workspace_->job(tight(text, "four-roomy"), "four-stages.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "four-stages-one"})), Succeeded());
+  ASSERT_THAT(workspace_->run(on_hosts(
+                  hyperrun({job, "--hostfile", "hosts", "--ranks", "2", "--run-dir", "four-stages-two"}))),
+              Succeeded());
+  EXPECT_EQ(losses(at("four-stages-two")), losses(at("four-stages-one")));
+  EXPECT_GT(moved_elsewhere(report_of("four-stages-two")), Bytes(0));
+  expect_pool_as_planned(report_of("four-stages-two"));
 }
 
 // Two stages on one host, one on the other.
