@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -75,8 +76,10 @@ void Group::make_transports() {
   }
   if (hosts.size() == 1) return;
   HR_CHECK(t.port != nullptr, "a group that spans hosts needs messages");
-  staging_.resize(static_cast<std::size_t>(world_.options_.staging.value));
-  message_transport_ = std::make_unique<MessageTransport>(*t.port, ranks_, place_.index, 2 * key_, staging_);
+  const Bytes bytes = world_.options_.staging;
+  staging_ = map_memory(bytes);
+  const std::span<std::byte> staging(staging_.get(), static_cast<std::size_t>(bytes.value));
+  message_transport_ = std::make_unique<MessageTransport>(*t.port, ranks_, place_.index, 2 * key_, staging);
   if (place_.shape.per_host < 2) return;
   std::vector<int> column;
   column.reserve(hosts.size());
@@ -84,7 +87,7 @@ void Group::make_transports() {
     column.push_back(ranks_[static_cast<std::size_t>(host[static_cast<std::size_t>(place_.local_index)])]);
   }
   column_transport_ =
-      std::make_unique<MessageTransport>(*t.port, std::move(column), place_.host_index, 2 * key_, staging_);
+      std::make_unique<MessageTransport>(*t.port, std::move(column), place_.host_index, 2 * key_, staging);
 }
 
 // Checks for bugs of the caller, which a peer would otherwise read as data.

@@ -80,7 +80,7 @@ class Group {
   std::uint64_t offered_ = 0;  // count of `collectives_` offered
   std::uint64_t shared_issued_ = 0;
   std::unique_ptr<SharedMemoryTransport> shared_;
-  std::vector<std::byte> staging_;
+  std::shared_ptr<std::byte> staging_;  // takes pages as messages touch it; null within one host
   std::unique_ptr<MessageTransport> message_transport_;  // between all members
   std::unique_ptr<MessageTransport>
       column_transport_;  // between the members with this local index on each host
