@@ -2,13 +2,10 @@
 
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <string>
@@ -102,27 +99,6 @@ Bytes largest_arena(Bytes available, int devices, int processes) {
                         available - kOfMessages * processes) -
                kOfWindow * processes;
   return std::max(Bytes(0), segments / devices - kHugePage);
-}
-
-Bytes free_shared_memory() {
-  struct statvfs s {};
-  if (statvfs(kShmDirectory, &s) != 0) return Bytes(INT64_MAX);
-  return Bytes(static_cast<std::int64_t>(s.f_bavail) * static_cast<std::int64_t>(s.f_frsize));
-}
-
-Bytes available_memory() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string name, unit; info >> name;) {
-    std::int64_t kib = 0;
-    info >> kib;
-    if (name == "MemAvailable:") return kKiB * kib;
-    std::getline(info, unit);
-  }
-  return Bytes(INT64_MAX);
-}
-
-Bytes host_memory() {
-  return Bytes(std::int64_t{sysconf(_SC_PHYS_PAGES)} * std::int64_t{sysconf(_SC_PAGESIZE)});
 }
 
 void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory) {

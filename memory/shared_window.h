@@ -12,6 +12,7 @@
 
 #include "memory/arena.h"
 #include "memory/host.h"
+#include "memory/host_memory.h"
 #include "runtime/base/device_block.h"
 
 namespace hyperrun {
@@ -71,14 +72,7 @@ inline Bytes largest_arena(Bytes available, int devices) {
   return largest_arena(available, devices, devices);
 }
 
-// The memory of this host that can be had without taking it from others; unlimited if the system does not
-// say.
-Bytes available_memory();
-
-// The free room for segments and the total memory of this host. require_shared_memory() throws kDoesNotFit if
-// the need exceeds `available`.
-Bytes free_shared_memory();
-Bytes host_memory();
+// Throws kDoesNotFit if the need exceeds `available`, the free room for segments. `memory` is the host's.
 void require_shared_memory(const SharedNeed& need, Bytes available = free_shared_memory(),
                            Bytes memory = host_memory());
 

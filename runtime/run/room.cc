@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/backing.h"
+#include "memory/host_memory.h"
 #include "memory/mpi_pool.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
