@@ -7,9 +7,11 @@
 #include <charconv>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 
 namespace hyperrun {
@@ -88,9 +90,11 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }
 
+constexpr std::string_view kStep = "step-";
+
 std::int64_t step_of(const std::filesystem::path& checkpoint) {
   const std::string name = checkpoint.filename();
-  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
+  return name.starts_with(kStep) ? std::atoll(name.c_str() + kStep.size()) : -1;
 }
 
 }  // namespace
@@ -109,6 +113,10 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
     for (const auto& entry : std::filesystem::directory_iterator(path / "checkpoints"))
       if (step_of(entry.path()) > step_of(last)) last = entry.path();
   return last.empty() ? path : last;
+}
+
+void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints) {
+  remove_unfinished(checkpoints, kStep);
 }
 
 void check_checkpoint(const Job& job, const Plan& plan) {

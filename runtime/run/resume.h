@@ -12,6 +12,9 @@ namespace hyperrun {
 // `path` itself if it is a checkpoint; the last checkpoint in it if it is a run directory.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
+// Removes checkpoints that a killed device has left half written in a folder of checkpoints.
+void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints);
+
 // Makes the job resume from `path`, the value of --resume. If `path` is empty, the job's own run.resume
 // stays. Throws kMissingFile.
 void set_resume(Job& job, const std::string& path);

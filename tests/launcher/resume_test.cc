@@ -44,9 +44,11 @@ class Resume : public ::testing::Test {
 };
 
 TEST_F(Resume, FromACheckpointToTheBit) {
+  fs::create_directory(at("whole/checkpoints/.step-000005.partial"));
   const Finished f = resume(job_, "whole/checkpoints/step-000003", "resumed");
   ASSERT_THAT(f, Succeeded());
   EXPECT_THAT(f.out, HasSubstr("resumed after step 3"));
+  EXPECT_FALSE(fs::exists(at("whole/checkpoints/.step-000005.partial"))) << "left by a killed device";
   EXPECT_EQ(losses(at("resumed")), whole_from(3));
   EXPECT_EQ(read_metrics(at("resumed/metrics.jsonl")).front().step, 4);
   EXPECT_EQ(model(at("resumed")), model(at("whole")));
@@ -159,8 +161,10 @@ TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
   const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed"}));
   ASSERT_TRUE(eventually([&] { return fs::exists(at("killed/checkpoints/step-000015")); }, Seconds(20)))
       << run->err();
+  fs::create_directory(at("killed/checkpoints/.step-000099.partial"));
   kill(workspace_->device(1), SIGKILL);
   EXPECT_EQ(run->wait(Seconds(20)).status, 8);
+  EXPECT_FALSE(fs::exists(at("killed/checkpoints/.step-000099.partial"))) << "no device can be writing it";
   ASSERT_FALSE(fs::exists(at("killed/checkpoints/step-000090"))) << "it was over before it was killed";
 
   ASSERT_THAT(resume(job, "killed", "survived"), Succeeded());
