@@ -13,6 +13,7 @@
 
 #include "runtime/control/codec.h"
 #include "runtime/control/connection_acceptor.h"
+#include "runtime/control/drain.h"
 #include "runtime/control/membership.h"
 #include "runtime/control/start_up.h"
 #include "runtime/control/watch.h"
@@ -220,14 +221,24 @@ class Controller::Impl {
     frame_.clear();
     append_frame(frame_, m, options_.max_frame);
     members_.broadcast(frame_);
-    after(phase_timer_, seconds(options_.drain_seconds), [this] {
-      std::string who;
-      for (const Member& member : members_.all())
-        if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
-      end(with_stopped_launcher(
-          Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
-                                       to_text(seconds(options_.drain_seconds)) + ": " + who)));
-    });
+    drain_.begin(seconds(options_.drain_seconds),
+                 {[this] { end(undrained()); }, [this](int pid) { leave_stopped_launcher(pid); }});
+  }
+
+  Error undrained() {
+    std::string who;
+    for (const Member& member : members_.all())
+      if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
+    return Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
+                                        to_text(seconds(options_.drain_seconds)) + ": " + who);
+  }
+
+  void leave_stopped_launcher(int pid) {
+    spdlog::warn(
+        "all work is done; mpirun (pid {}) is stopped, the devices cannot end without it, and all are ended",
+        pid);
+    outcome_.launcher_stopped = true;
+    abort(Error(Code::kControl, "all work is done, and mpirun is stopped"));
   }
 
   void on_end(Member& member, const std::string& reason) {
@@ -307,6 +318,7 @@ class Controller::Impl {
   void abort(const Error& why) {
     phase_ = Phase::kEnding;
     start_up_.end();
+    drain_.end();
     watch_.stop();
     members_.kill_hung();
     pb::Message m;
@@ -325,6 +337,7 @@ class Controller::Impl {
   void stop() {
     phase_ = Phase::kEnded;
     start_up_.kill_absent();
+    drain_.end();
     watch_.stop();
     // One more turn, so that what was just sent (a rejection, an abort) leaves.
     asio::post(io_, [this] { io_.stop(); });
@@ -341,6 +354,7 @@ class Controller::Impl {
   asio::steady_timer phase_timer_;
   std::string address_;
   StartUp start_up_;
+  Drain drain_{io_, [this] { return start_up_.stopped_launcher(); }};
   tasks::Driver* driver_ = nullptr;
   Phase phase_ = Phase::kJoining;
   std::string frame_;  // scratch
