@@ -13,6 +13,7 @@
 #include "runtime/device/state_files.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/run/resume_changes.h"
 
 namespace hyperrun {
 namespace {
@@ -155,7 +156,7 @@ std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_
   text += job.run.resume;
   if (first_step > 0 && !has_moments(plan, job.run.resume))
     text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
-  return text + "\n";
+  return text + "\n" + describe_resume_changes(job, job.run.resume, first_step);
 }
 
 }  // namespace hyperrun

@@ -27,7 +27,8 @@ void check_checkpoint(const Job& job, const Plan& plan);
 // steps are left to do. Returns the next step. Throws kBadCheckpoint, kMissingFile or kBadValue.
 std::int64_t check_resume(const Job& job, const Plan& plan);
 
-// A line about the checkpoint that a run starts from, and a warning if optimizer state is missing there.
+// A line about the checkpoint that a run starts from, and warnings if optimizer state is missing there, or if
+// learning rates or samples are not those that would have followed (resume_changes.h).
 std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_step);
 
 }  // namespace hyperrun

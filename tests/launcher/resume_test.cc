@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Resume : public ::testing::Test {
  protected:
@@ -108,6 +109,23 @@ TEST_F(Resume, UnderAnotherLayout) {
                       "one.textproto");
   ASSERT_THAT(resume(one, "whole/checkpoints/step-000003", "one"), Succeeded());
   EXPECT_THAT(losses(at("one")), RelativelyNear(whole_from(3), 1e-4));
+}
+
+TEST_F(Resume, SaysWhichLearningRatesAndSamplesAreOthers) {
+  const std::string job = workspace_->job(
+      edited(text_, {{"steps: 6", "steps: 12"}, {"batch: 8", "batch: 4"}}), "longer.textproto");
+  const auto expect_told = [](const Finished& f) {
+    ASSERT_THAT(f, Succeeded());
+    EXPECT_THAT(f.out,
+                HasSubstr("training: warning: the learning rate is not that of the run of the checkpoint: "
+                          "steps is 12 (there 6); step 4 takes 0.00293, there it would be 0.0026\n  fix: "));
+    EXPECT_THAT(f.out,
+                HasSubstr("training.batch: warning: the batch is 4, in the run of the checkpoint 8: 12 "
+                          "samples are trained on again\n  fix: "));
+  };
+  expect_told(workspace_->run(hyperrun({"check", job, "--resume", "whole/checkpoints/step-000003"})));
+  expect_told(resume(job, "whole/checkpoints/step-000003", "longer"));
+  EXPECT_THAT(resume(job_, "whole/checkpoints/step-000003", "same").out, Not(HasSubstr("warning")));
 }
 
 TEST_F(Resume, OfAFinishedRunOnlyGenerates) {
