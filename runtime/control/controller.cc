@@ -15,6 +15,7 @@
 
 #include "runtime/control/codec.h"
 #include "runtime/control/connection_acceptor.h"
+#include "runtime/control/drain.h"
 #include "runtime/control/membership.h"
 #include "runtime/control/start_up.h"
 #include "runtime/control/watch.h"
@@ -268,16 +269,24 @@ class Controller::Impl {
     frame_.clear();
     append_frame(frame_, m, options_.max_frame);
     members_.broadcast(frame_);
-    after(phase_timer_, seconds(options_.drain_seconds), [this] {
-      std::string who;
-      for (const Member& member : members_.all())
-        if (member.present())
-          for (std::int32_t d = member.devices.first; d < member.devices.end(); ++d)
-            who += (who.empty() ? "" : ", ") + std::to_string(d);
-      end(with_stopped_launcher(
-          Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
-                                       to_text(seconds(options_.drain_seconds)) + ": " + who)));
-    });
+    drain_.begin(seconds(options_.drain_seconds),
+                 {[this] { end(undrained()); }, [this](int pid) { leave_stopped_launcher(pid); }});
+  }
+
+  Error undrained() {
+    std::string who;
+    for (const Member& member : members_.all())
+      if (member.present()) who += (who.empty() ? "" : ", ") + name_of(member.devices);
+    return Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
+                                        to_text(seconds(options_.drain_seconds)) + ": " + who);
+  }
+
+  void leave_stopped_launcher(int pid) {
+    spdlog::warn(
+        "all work is done; mpirun (pid {}) is stopped, the devices cannot end without it, and all are ended",
+        pid);
+    outcome_.launcher_stopped = true;
+    abort(Error(Code::kControl, "all work is done, and mpirun is stopped"));
   }
 
   void on_end(Member& member, const std::string& reason) {
@@ -360,6 +369,7 @@ class Controller::Impl {
   void abort(const Error& why) {
     phase_ = Phase::kEnding;
     start_up_.end();
+    drain_.end();
     watch_.stop();
     members_.kill_hung();
     pb::Message m;
@@ -378,6 +388,7 @@ class Controller::Impl {
   void stop() {
     phase_ = Phase::kEnded;
     start_up_.kill_absent();
+    drain_.end();
     watch_.stop();
     // One more turn, so that what was just sent (a rejection, an abort) leaves.
     asio::post(io_, [this] { io_.stop(); });
@@ -396,6 +407,7 @@ class Controller::Impl {
   asio::steady_timer phase_timer_;
   std::string address_;
   StartUp start_up_;
+  Drain drain_{io_, [this] { return start_up_.stopped_launcher(); }};
   tasks::Driver* driver_ = nullptr;
   Phase phase_ = Phase::kJoining;
   std::string frame_;  // scratch

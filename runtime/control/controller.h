@@ -49,8 +49,9 @@ struct Outcome {
   int signal = 0;                          // signal that ended the run, or 0
   std::vector<tasks::DeviceInfo> devices;  // devices that had joined
   bool all_joined = false;
-  bool any_started = false;  // a rank has joined, or was seen on this host
-  bool all_done = false;     // every invocation is done, whether or not the devices then ended well
+  bool any_started = false;       // a rank has joined, or was seen on this host
+  bool all_done = false;          // every invocation is done, whether or not the devices then ended well
+  bool launcher_stopped = false;  // all is done, and the launcher is stopped: it could not end
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;     // 0, the error's exit code, or 128 + signal

@@ -99,14 +99,18 @@ std::string listing(std::span<const std::string> names) {
   return text;
 }
 
+std::string name_of(const DeviceBlock& devices) {
+  if (devices.count == 1) return fmt::format("device {}", devices.first);
+  return fmt::format("devices {} to {}", devices.first, devices.end() - 1);
+}
+
 std::string name_of(const tasks::DeviceInfo& info) {
   return fmt::format("device {} (host {}, pid {})", info.rank, info.host, info.pid);
 }
 
 std::string name_of_process(const tasks::DeviceInfo& info) {
   if (info.process.count == 1) return name_of(info);
-  return fmt::format("devices {} to {} (host {}, pid {})", info.process.first, info.process.end() - 1,
-                     info.host, info.pid);
+  return fmt::format("{} (host {}, pid {})", name_of(info.process), info.host, info.pid);
 }
 
 Symptom symptom_of(const Error& failure) {

@@ -80,6 +80,7 @@ struct DeviceState {
   Work work;          // its work at the moment of the verdict
 };
 
+std::string name_of(const DeviceBlock& devices);             // "device 3", "devices 0 to 47"
 std::string name_of(const tasks::DeviceInfo& info);          // "device 3 (host a, pid 4711)"
 std::string name_of_process(const tasks::DeviceInfo& info);  // "devices 0 to 47 (host a, pid 4711)"
 std::string listing(std::span<const std::string> names);     // "a, b and c", "a, b and 7 more"

@@ -1,18 +1,11 @@
 #include "runtime/control/start_up.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 namespace hyperrun::control {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-
-std::string listed(const DeviceBlock& devices) {
-  if (devices.count == 1) return fmt::format("device {}", devices.first);
-  return fmt::format("devices {} to {}", devices.first, devices.end() - 1);
-}
 
 }  // namespace
 
@@ -88,7 +81,7 @@ Error StartUp::overdue() {
 Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
   std::vector<std::string> stopped, all;
   for (const std::int32_t rank : absent) {
-    all.push_back(listed(members_.at(rank).devices));
+    all.push_back(name_of(members_.at(rank).devices));
     const auto process = ranks_.all().find(rank);
     if (process == ranks_.all().end()) continue;
     introduce(rank, process->second);

@@ -61,12 +61,13 @@ bool end_ranks(process::ChildProcess& child, bool any_started) {
 void end_launcher(process::ChildProcess& child, const std::string& name, const Outcome& outcome) {
   const bool good = outcome.ok();
   if (!good && !outcome.all_joined && end_ranks(child, outcome.any_started)) return;
-  if (const auto status = child.wait_for(good ? kGoodEnd : kBadEnd)) {
+  const milliseconds own_end = outcome.launcher_stopped ? milliseconds(0) : good ? kGoodEnd : kBadEnd;
+  if (const auto status = child.wait_for(own_end)) {
     if (good && status->code != 0)
       spdlog::warn("{} ended with {} after a good run", name, status->describe());
     return;
   }
-  if (good) spdlog::warn("{} did not end after a good run and is killed", name);
+  if (good && !outcome.launcher_stopped) spdlog::warn("{} did not end after a good run and is killed", name);
   // TERM would not do: with a stopped rank mpirun would hang over it for minutes.
   child.kill(SIGKILL);
   if (!child.wait_for(kKilled)) spdlog::warn("{} (pid {}) cannot be killed", name, child.pid());

@@ -1,6 +1,7 @@
 #include "runtime/process/stale_segments.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,18 +14,31 @@
 namespace hyperrun::process {
 namespace fs = std::filesystem;
 
+namespace {
+
+// The names of windows do not tell whose they are, and another user's job may have our number.
+bool is_own(const fs::path& file) {
+  struct stat status {};
+  return lstat(file.c_str(), &status) == 0 && status.st_uid == geteuid();
+}
+
+}  // namespace
+
 void remove_segments(const std::string& mpi_job, const fs::path& shm) {
   std::uint32_t job = 0;  // Slurm's PMIx names a job by words; its segments cannot be told by name
   const auto [end, failed] = std::from_chars(mpi_job.data(), mpi_job.data() + mpi_job.size(), job);
   if (mpi_job.empty() || failed != std::errc() || end != mpi_job.data() + mpi_job.size()) return;
   std::array<char, 16> hex{};
   const auto digits = std::to_chars(hex.data(), hex.data() + hex.size(), job, 16);
-  const std::string prefix = fmt::format("vader_segment.{}.{}.{}.", host_name(), geteuid(),
-                                         std::string_view(hex.data(), digits.ptr));
+  const std::string_view name(hex.data(), digits.ptr);
+  const std::string messages = fmt::format("vader_segment.{}.{}.{}.", host_name(), geteuid(), name),
+                    windows = fmt::format("osc_sm.{}.{}.", host_name(), name);
   std::error_code error;  // another process may be removing the same
   for (fs::directory_iterator i(shm, error), end_of; !error && i != end_of; i.increment(error)) {
     std::error_code gone;
-    if (i->path().filename().string().starts_with(prefix)) fs::remove(i->path(), gone);
+    const std::string file = i->path().filename().string();
+    const bool ours = file.starts_with(messages) || (file.starts_with(windows) && is_own(i->path()));
+    if (ours) fs::remove(i->path(), gone);
   }
 }
 

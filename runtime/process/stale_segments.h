@@ -7,7 +7,9 @@
 
 namespace hyperrun::process {
 
-// Removes "vader_segment.HOST.UID.JOB.N" with JOB in hex; mpi_job is DeviceInfo::mpi_job, decimal.
+// Removes "vader_segment.HOST.UID.JOB.N" and "osc_sm.HOST.JOB.RANK.N" with JOB in hex; mpi_job is
+// DeviceInfo::mpi_job, decimal. The first carry messages. The others are windows, which Open MPI removes
+// itself once all ranks have opened them: a rank that is killed before leaves one.
 void remove_segments(const std::string& mpi_job, const std::filesystem::path& shm = "/dev/shm");
 void remove_segments_of_own_job();
 

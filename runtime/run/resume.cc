@@ -7,10 +7,13 @@
 #include <charconv>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/run/resume_changes.h"
 
 namespace hyperrun {
 namespace {
@@ -88,9 +91,11 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }
 
+constexpr std::string_view kStep = "step-";
+
 std::int64_t step_of(const std::filesystem::path& checkpoint) {
   const std::string name = checkpoint.filename();
-  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
+  return name.starts_with(kStep) ? std::atoll(name.c_str() + kStep.size()) : -1;
 }
 
 }  // namespace
@@ -109,6 +114,10 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
     for (const auto& entry : std::filesystem::directory_iterator(path / "checkpoints"))
       if (step_of(entry.path()) > step_of(last)) last = entry.path();
   return last.empty() ? path : last;
+}
+
+void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints) {
+  remove_unfinished(checkpoints, kStep);
 }
 
 void check_checkpoint(const Job& job, const Plan& plan) {
@@ -147,7 +156,7 @@ std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_
   text += job.run.resume;
   if (first_step > 0 && !has_moments(plan, job.run.resume))
     text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
-  return text + "\n";
+  return text + "\n" + describe_resume_changes(job, job.run.resume, first_step);
 }
 
 }  // namespace hyperrun

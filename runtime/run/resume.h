@@ -12,6 +12,9 @@ namespace hyperrun {
 // `path` itself if it is a checkpoint; the last checkpoint in it if it is a run directory.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
+// Removes checkpoints that a killed device has left half written in a folder of checkpoints.
+void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints);
+
 // Makes the job resume from `path`, the value of --resume. If `path` is empty, the job's own run.resume
 // stays. Throws kMissingFile.
 void set_resume(Job& job, const std::string& path);
@@ -24,7 +27,8 @@ void check_checkpoint(const Job& job, const Plan& plan);
 // steps are left to do. Returns the next step. Throws kBadCheckpoint, kMissingFile or kBadValue.
 std::int64_t check_resume(const Job& job, const Plan& plan);
 
-// A line about the checkpoint that a run starts from, and a warning if optimizer state is missing there.
+// A line about the checkpoint that a run starts from, and warnings if optimizer state is missing there, or if
+// learning rates or samples are not those that would have followed (resume_changes.h).
 std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_step);
 
 }  // namespace hyperrun

@@ -23,7 +23,10 @@ LoadedJob load(const RunArguments& arguments) {
   if (!arguments.directory.empty()) job.run.directory = arguments.directory;
   set_resume(job, arguments.resume);
   check_inputs(loaded);
-  if (!job.run.resume.empty()) job.run.resume = find_checkpoint(job.run.resume);
+  if (!job.run.resume.empty()) {
+    job.run.resume = find_checkpoint(job.run.resume);
+    remove_unfinished_checkpoints(fs::path(job.run.resume).parent_path());
+  }
   return loaded;
 }
 
@@ -81,6 +84,7 @@ int Run::execute(const std::function<control::Outcome(tasks::Driver&)>& drive) {
   std::fflush(stdout);
   write_manifest(*recorder, nullptr);
   const control::Outcome outcome = drive(*driver);
+  if (!outcome.ok()) remove_unfinished_checkpoints(directory_->path() / "checkpoints");
   recorder->finish();
   write_manifest(*recorder, &outcome);
   kind_->conclude(*directory_, outcome.all_done);

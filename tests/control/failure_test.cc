@@ -179,7 +179,7 @@ TEST(Failure, ADeviceWithoutWorkIsNotToBlame) {
 }
 
 // The ranks of a stopped mpirun do all their work, and then cannot end.
-TEST(Failure, AStoppedLauncherIsNamedForDevicesThatDoNotEnd) {
+TEST(Failure, AStoppedLauncherFailsNoRunThatIsDone) {
   ControllerOptions options = test_options(2);
   options.drain_seconds = 0.3;
   Controller controller(options);
@@ -191,13 +191,10 @@ TEST(Failure, AStoppedLauncherIsNamedForDevicesThatDoNotEnd) {
   controller.launcher_started(fleet.pid(launcher));
   ScriptedDriver driver(3);
   const Outcome outcome = controller.run(driver);
-  ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code(), Code::kDeviceHung);
+  EXPECT_TRUE(outcome.ok()) << outcome.reason();
   EXPECT_TRUE(outcome.all_done);
-  EXPECT_THAT(outcome.error->what(),
-              AllOf(HasSubstr("all work is done, but these devices did not end within 0.3 s: 0, 1"),
-                    HasSubstr("mpirun (pid " + std::to_string(fleet.pid(launcher)) +
-                              "), which started the devices, is stopped")));
+  EXPECT_TRUE(outcome.launcher_stopped);
+  for (const std::int32_t rank : {0, 1}) EXPECT_TRUE(fleet.wait(rank, 5)) << rank;
 }
 
 TEST(Failure, AMessageAboveTheLimitIsNotRead) {

@@ -154,6 +154,27 @@ TEST(Supervise, ALauncherThatIsEndingItsRanksIsNotSignalled) {
   EXPECT_THAT(outcome.error->what(), HasSubstr("device 1"));
 }
 
+// mpirun is stopped when all work is done. The devices wait for it in MPI_Finalize.
+TEST(Supervise, AStoppedLauncherFailsNoRunThatIsDone) {
+  const ControllerOptions options = test_options(2);
+  Controller controller(options);
+  ScriptedDriver driver(10);
+  const std::string script =
+      "OMPI_COMM_WORLD_RANK=0 \"$0\" device 0 2 linger &\n"
+      "OMPI_COMM_WORLD_RANK=1 \"$0\" device 1 2 linger &\n"
+      "kill -STOP $$";
+  const Stopwatch watch;
+  const Outcome outcome =
+      supervise(controller, driver,
+                {{"bash", "-c", script, CONTROL_ACTOR},
+                 {{"HYPERRUN_CONTROLLER", controller.address()}, {"HYPERRUN_SECRET", options.secret}}});
+  EXPECT_TRUE(outcome.ok()) << outcome.reason();
+  EXPECT_TRUE(outcome.all_done);
+  EXPECT_LT(watch.seconds(), 0.5 * options.drain_seconds);
+  for (const tasks::DeviceInfo& d : outcome.devices)
+    EXPECT_TRUE(has_ended(d.pid)) << "rank " << d.rank << " is still there";
+}
+
 TEST(Supervise, AMissingLauncherIsAnError) {
   Controller controller(test_options(1));
   ScriptedDriver driver(1);

@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Resume : public ::testing::Test {
  protected:
@@ -44,9 +45,11 @@ class Resume : public ::testing::Test {
 };
 
 TEST_F(Resume, FromACheckpointToTheBit) {
+  fs::create_directory(at("whole/checkpoints/.step-000005.partial"));
   const Finished f = resume(job_, "whole/checkpoints/step-000003", "resumed");
   ASSERT_THAT(f, Succeeded());
   EXPECT_THAT(f.out, HasSubstr("resumed after step 3"));
+  EXPECT_FALSE(fs::exists(at("whole/checkpoints/.step-000005.partial"))) << "left by a killed device";
   EXPECT_EQ(losses(at("resumed")), whole_from(3));
   EXPECT_EQ(read_metrics(at("resumed/metrics.jsonl")).front().step, 4);
   EXPECT_EQ(model(at("resumed")), model(at("whole")));
@@ -108,6 +111,23 @@ TEST_F(Resume, UnderAnotherLayout) {
   EXPECT_THAT(losses(at("one")), RelativelyNear(whole_from(3), 1e-4));
 }
 
+TEST_F(Resume, SaysWhichLearningRatesAndSamplesAreOthers) {
+  const std::string job = workspace_->job(
+      edited(text_, {{"steps: 6", "steps: 12"}, {"batch: 8", "batch: 4"}}), "longer.textproto");
+  const auto expect_told = [](const Finished& f) {
+    ASSERT_THAT(f, Succeeded());
+    EXPECT_THAT(f.out,
+                HasSubstr("training: warning: the learning rate is not that of the run of the checkpoint: "
+                          "steps is 12 (there 6); step 4 takes 0.00293, there it would be 0.0026\n  fix: "));
+    EXPECT_THAT(f.out,
+                HasSubstr("training.batch: warning: the batch is 4, in the run of the checkpoint 8: 12 "
+                          "samples are trained on again\n  fix: "));
+  };
+  expect_told(workspace_->run(hyperrun({"check", job, "--resume", "whole/checkpoints/step-000003"})));
+  expect_told(resume(job, "whole/checkpoints/step-000003", "longer"));
+  EXPECT_THAT(resume(job_, "whole/checkpoints/step-000003", "same").out, Not(HasSubstr("warning")));
+}
+
 TEST_F(Resume, OfAFinishedRunOnlyGenerates) {
   const std::string job = workspace_->job(
       edited(text_, {{"checkpoint_every: 3", R"(checkpoint_every: 3 generate { prompt: "The" tokens: 4 })"}}),
@@ -159,8 +179,10 @@ TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
   const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed"}));
   ASSERT_TRUE(eventually([&] { return fs::exists(at("killed/checkpoints/step-000015")); }, Seconds(20)))
       << run->err();
+  fs::create_directory(at("killed/checkpoints/.step-000099.partial"));
   kill(workspace_->device(1), SIGKILL);
   EXPECT_EQ(run->wait(Seconds(20)).status, 8);
+  EXPECT_FALSE(fs::exists(at("killed/checkpoints/.step-000099.partial"))) << "no device can be writing it";
   ASSERT_FALSE(fs::exists(at("killed/checkpoints/step-000090"))) << "it was over before it was killed";
 
   ASSERT_THAT(resume(job, "killed", "survived"), Succeeded());

@@ -97,6 +97,8 @@ TEST(Leftovers, RemovesOnlyTheJobsOwn) {
   fs::create_directories(dir / session / "pid.78");
   for (const auto* name : {"4f0c0001.0", "4f0c0001.12", "4f0c00012.0", "48f80001.0"})
     std::ofstream(dir / (base + name));
+  const std::string window = "osc_sm." + host_name() + ".";
+  for (const auto* name : {"4f0c0001.0.5", "4f0c00012.0.5"}) std::ofstream(dir / (window + name));
   remove_segments("1326186497", dir);  // 0x4f0c0001, as Open MPI named job 1326186497
   remove_segments("slurm.pmix.12.0", dir);
   remove_segments("", dir);
@@ -105,6 +107,8 @@ TEST(Leftovers, RemovesOnlyTheJobsOwn) {
   EXPECT_FALSE(fs::exists(dir / (base + "4f0c0001.12")));
   EXPECT_TRUE(fs::exists(dir / (base + "4f0c00012.0")));
   EXPECT_TRUE(fs::exists(dir / (base + "48f80001.0")));
+  EXPECT_FALSE(fs::exists(dir / (window + "4f0c0001.0.5")));
+  EXPECT_TRUE(fs::exists(dir / (window + "4f0c00012.0.5")));
   EXPECT_FALSE(fs::exists(dir / session / "pid.77"));
   EXPECT_TRUE(fs::exists(dir / session / "pid.78"));
   fs::remove_all(dir);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/posix.h"
@@ -18,7 +19,8 @@ namespace {
 fs::path beside(const fs::path& final_path, const char* suffix) {
   return posix::parent(final_path) / ("." + final_path.filename().string() + suffix);
 }
-fs::path partial_of(const fs::path& final_path) { return beside(final_path, ".partial"); }
+constexpr const char* kPartial = ".partial";
+fs::path partial_of(const fs::path& final_path) { return beside(final_path, kPartial); }
 fs::path old_of(const fs::path& final_path) { return beside(final_path, ".old"); }
 
 // "a/b/" and "a/b" are the same directory.
@@ -72,6 +74,13 @@ void replace_directory(const fs::path& partial, const fs::path& final_path) {
   fs::remove_all(old);
 }
 
+// Nothing if a living process holds the lock.
+void remove_unlocked(const fs::path& directory) {
+  const posix::Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::error_code ignored;
+  if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(directory, ignored);
+}
+
 }  // namespace
 
 AtomicDirectory::AtomicDirectory(const fs::path& final_path)
@@ -113,6 +122,17 @@ void recover_directory(const fs::path& final_path) {
   const fs::path old = old_of(place);
   std::error_code error;
   if (!fs::exists(place, error) && fs::is_directory(old, error)) rename_or_fail(old, place);
+}
+
+void remove_unfinished(const fs::path& folder, std::string_view prefix) {
+  const std::string begin = "." + std::string(prefix);
+  std::vector<fs::path> left;
+  std::error_code gone;
+  for (fs::directory_iterator i(folder, gone), end; !gone && i != end; i.increment(gone)) {
+    const std::string name = i->path().filename();
+    if (name.starts_with(begin) && name.ends_with(kPartial)) left.push_back(i->path());
+  }
+  for (const fs::path& directory : left) remove_unlocked(directory);
 }
 
 }  // namespace hyperrun

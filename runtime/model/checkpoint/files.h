@@ -64,4 +64,8 @@ class AtomicDirectory {
 // look.
 void recover_directory(const std::filesystem::path& final_path);
 
+// Removes what killed writers left in `folder` of directories whose names begin with `prefix`. What a living
+// process is writing stays. Errors are ignored: the next call finds the rest.
+void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
+
 }  // namespace hyperrun

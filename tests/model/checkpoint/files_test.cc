@@ -141,6 +141,19 @@ TEST(AtomicDirectory, RecoversFromAKillBetweenTwoRenames) {
   EXPECT_EQ(content(dir / "c/kept"), "x");
 }
 
+TEST(AtomicDirectory, OnlyWhatNobodyIsWritingIsUnfinished) {
+  const TemporaryDirectory dir;
+  for (const char* name : {".step-1.partial", ".other.partial", ".step-2", "step-3"}) {
+    fs::create_directory(dir / name);
+    write_file(dir / name / "half", "y");
+  }
+  const AtomicDirectory living(dir / "step-4");
+  remove_unfinished(dir.path(), "step-");
+  EXPECT_FALSE(fs::exists(dir / ".step-1.partial"));
+  EXPECT_EQ(dir.entries(), 4) << "a writer's, another name, another ending, a whole one";
+  remove_unfinished(dir / "not there", "step-");
+}
+
 TEST(AtomicDirectory, UnwritablePlaces) {
   const TemporaryDirectory dir;
   write_file(dir / "f", "");
