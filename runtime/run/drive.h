@@ -1,20 +1,28 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/control/controller.h"
 #include "runtime/ir/job.h"
+#include "runtime/process/allocation.h"
 
 namespace hyperrun {
 
-// The hosts on which mpirun starts the devices. Without a file and arguments, all are on this host.
+// The hosts on which mpirun starts the devices. Without a file and arguments, they are those of Slurm's
+// allocation if there is one, else this host.
 struct Hosts {
   std::string file;
   std::vector<std::string> mpirun_args;
+  std::optional<process::Allocation> allocation = process::slurm_allocation();
 
-  // Whether all devices are known to be on this host. Arguments for mpirun may name other hosts.
-  bool only_this_host() const { return file.empty() && mpirun_args.empty(); }
+  // Whether the allocation alone says where devices run. Arguments for mpirun may name other hosts.
+  bool by_allocation() const { return allocation && file.empty() && mpirun_args.empty(); }
+  // Whether all devices are known to be on this host.
+  bool only_this_host() const {
+    return file.empty() && mpirun_args.empty() && (!allocation || allocation->this_host_alone);
+  }
 };
 
 // The options of a controller for the job. `secret` authenticates the ranks.

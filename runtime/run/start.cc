@@ -36,6 +36,7 @@ int run_job(const RunArguments& arguments) {
   if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, run.job().supernode.devices);
   process::require_program(process::LaunchSpec().mpirun);
   const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
+  if (hosts.by_allocation()) process::require_tasks(*hosts.allocation, run.job().supernode.devices);
   run.prepare(hosts.only_this_host() ? run.job().supernode.devices : 0);
   return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
 }
