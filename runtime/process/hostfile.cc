@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -59,6 +60,11 @@ std::vector<HostLine> parse_hosts(std::string_view text, const std::string& plac
     hosts.push_back(std::move(host));
   }
   return hosts;
+}
+
+std::string default_hostfile() {
+  const char* file = std::getenv("OMPI_MCA_orte_default_hostfile");
+  return file != nullptr ? file : "";
 }
 
 void require_slots(const std::string& hostfile, std::int32_t devices) {

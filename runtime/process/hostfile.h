@@ -21,6 +21,9 @@ struct HostLine {
 // Parses a host file. Throws kMpi, at `place`:LINE, for a number of slots that is no number.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
 
+// The host file that mpirun takes without being told, as Kubernetes' MPI operator sets it. Empty: none.
+std::string default_hostfile();
+
 // Throws kTooFewRanks if the file's hosts have fewer slots than the job has devices: mpirun would
 // oversubscribe them silently. Throws kMissingFile if the file cannot be read.
 void require_slots(const std::string& hostfile, std::int32_t devices);

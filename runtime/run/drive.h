@@ -7,13 +7,14 @@
 #include "runtime/control/controller.h"
 #include "runtime/ir/job.h"
 #include "runtime/process/allocation.h"
+#include "runtime/process/hostfile.h"
 
 namespace hyperrun {
 
 // The hosts on which mpirun starts the devices. Without a file and arguments, they are those of Slurm's
 // allocation if there is one, else this host.
 struct Hosts {
-  std::string file;
+  std::string file = process::default_hostfile();
   std::vector<std::string> mpirun_args;
   std::optional<process::Allocation> allocation = process::slurm_allocation();
 

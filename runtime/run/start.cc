@@ -33,9 +33,10 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
-  if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, run.job().supernode.devices);
+  const std::string hostfile = arguments.hostfile.empty() ? process::default_hostfile() : arguments.hostfile;
+  if (!hostfile.empty()) process::require_slots(hostfile, run.job().supernode.devices);
   process::require_program(process::LaunchSpec().mpirun);
-  const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
+  const Hosts hosts{hostfile, arguments.mpirun_args};
   if (hosts.by_allocation()) process::require_tasks(*hosts.allocation, run.job().supernode.devices);
   run.prepare(hosts.only_this_host() ? run.job().supernode.devices : 0);
   return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
