@@ -15,6 +15,7 @@ install(FILES data/king-james.txt DESTINATION ${HYPERRUN_SHARE}/data OPTIONAL)
 install(FILES data/arithmetic/text.txt data/arithmetic/tasks.jsonl DESTINATION ${HYPERRUN_SHARE}/data/arithmetic
         OPTIONAL)
 install(DIRECTORY proto/profiles DESTINATION ${HYPERRUN_SHARE} FILES_MATCHING PATTERN *.textproto)
+install(PROGRAMS deploy/attempt.sh DESTINATION ${HYPERRUN_SHARE}/deploy)
 install(DIRECTORY deploy/slurm deploy/kubernetes DESTINATION ${HYPERRUN_SHARE}/deploy USE_SOURCE_PERMISSIONS)
 
 # Pages link to each other, to README.md and to the figures, so they keep their places.
