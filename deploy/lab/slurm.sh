@@ -74,7 +74,9 @@ wait_for_nodes() {
 
 up() {
   local count=$1
-  command -v slurmctld slurmd munged >/dev/null || cannot "no slurmctld, slurmd or munged (Debian packages slurm-wlm, munge)"
+  for program in slurmctld slurmd munged; do
+    command -v "$program" >/dev/null || cannot "no $program (Debian packages slurm-wlm, munge)"
+  done
   down
   "$here/netns.sh" up $((count + 1)) || exit $?
   mkdir -p "$state/state" "$state/spool" "$state/pmix"

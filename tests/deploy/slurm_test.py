@@ -1,0 +1,134 @@
+"""A run on two nodes of Slurm, whose nodes are network namespaces (deploy/lab/slurm.sh): by the batch script, which
+goes on after a signal, and by hand within an allocation.
+
+    slurm_test.py PROGRAM SOURCE
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+LAB = SOURCE / "deploy" / "lab" / "slurm.sh"
+SKIPPED = 77
+NODES = ["hr-host1"] * 2 + ["hr-host2"] * 2
+JOB = """
+supernode { devices: 4 hbm: "24 MiB" }
+model { layers: 1 hidden: 64 heads: 4 kv_heads: 2 vocab: 512 sequence: 64 tied_head: true }
+parallel { mesh { name: "dp" size: 4 } presets: "dp" }
+data { corpus: "corpus.txt" }
+training { steps: STEPS batch: 8 lr: 3e-3 warmup_steps: 2 }
+run { checkpoint_every: 20 }
+"""
+
+
+class Slurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        up = subprocess.run([LAB, "up", "2"], capture_output=True, text=True)
+        if up.returncode != 0:
+            print(up.stderr)
+            sys.exit(SKIPPED)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run([LAB, "down"], check=True)
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="hyperrun-slurm-test-")
+        self.folder = pathlib.Path(self.temporary.name)
+        (self.folder / "corpus.txt").write_text("In the beginning was the word, and the word was long.\n" * 4000)
+        self.job(20)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def job(self, steps):
+        (self.folder / "job.textproto").write_text(JOB.replace("STEPS", str(steps)))
+
+    def slurm(self, *command, timeout=90):
+        environment = {**os.environ, "HYPERRUN": str(PROGRAM), "SHARE": str(SOURCE / "deploy"),
+                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return subprocess.run([LAB, "run", *map(str, command)], cwd=self.folder, env=environment, timeout=timeout,
+                              capture_output=True, text=True)
+
+    def hosts(self, run):
+        return json.loads((self.folder / run / "manifest.json").read_text())["hosts"]
+
+    def expect_two_nodes(self, done, run):
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.hosts(run), NODES)
+
+    def wait_until(self, true, what, seconds=60):
+        end = time.monotonic() + seconds
+        while not true():
+            self.assertLess(time.monotonic(), end, what())
+            time.sleep(0.1)
+
+    def log(self, job):
+        path = self.folder / f"hyperrun-{job}.log"
+        return path.read_text() if path.exists() else "no log"
+
+    def state(self, job):
+        return self.slurm("squeue", "--noheader", f"--jobs={job}", "--format=%T").stdout.strip()
+
+    def test_by_hand_within_an_allocation(self):
+        allocate = ["salloc", "--nodes=2", "--ntasks-per-node=2"]
+        self.expect_two_nodes(self.slurm(*allocate, PROGRAM, "job.textproto", "--run-dir", "plain"), "plain")
+        self.expect_two_nodes(self.slurm(*allocate, "mpirun", "--bind-to", "none", PROGRAM, "job.textproto",
+                                         "--run-dir", "mpirun"), "mpirun")
+
+    def test_by_srun(self):
+        self.expect_two_nodes(self.slurm("srun", "--mpi=pmix", "--nodes=2", "--ntasks-per-node=2", PROGRAM,
+                                         "job.textproto", "--run-dir", "srun"), "srun")
+
+    def test_too_few_tasks_are_refused(self):
+        done = self.slurm("salloc", "--nodes=2", PROGRAM, "job.textproto", "--run-dir", "few")
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertIn("error[too-few-ranks]: the allocation has 2 tasks (1(x2) on hr-host[1-2])", done.stderr)
+        self.assertIn("--nodes=2 --ntasks-per-node=2", done.stderr)
+        self.assertFalse((self.folder / "few").exists())
+
+    def test_one_node_from_another_host(self):
+        done = self.slurm("salloc", "--nodes=1", "--ntasks=4", PROGRAM, "job.textproto", "--run-dir", "one")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(len(set(self.hosts("one"))), 1)
+        self.assertNotEqual(self.hosts("one")[0], "hr-host0")
+
+    def test_a_batch_job_goes_on_after_its_time(self):
+        self.job(400)
+        said = self.slurm("sbatch", "--time=5", SOURCE / "deploy/slurm/hyperrun.sbatch", "job.textproto", "--quiet")
+        number = re.search(r"job (\d+)", said.stdout).group(1)
+        attempts = self.folder / f"runs/slurm-{number}"
+        self.wait_until(lambda: list(attempts.glob("attempt-0/checkpoints/step-*")), lambda: self.log(number))
+        # What Slurm sends before the time is up.
+        self.slurm("scancel", "--batch", "--signal=USR1", number)
+        self.wait_until(lambda: self.state(number) == "PENDING", lambda: self.log(number))
+        self.assertIn("the job is queued again", self.log(number))
+        # Slurm lets a requeued job wait for two minutes.
+        self.slurm("scontrol", "update", f"jobid={number}", "StartTime=now")
+        self.wait_until(lambda: self.state(number) not in ("PENDING", "RUNNING", "COMPLETING"),
+                        lambda: self.log(number), 120)
+        self.assertTrue((attempts / "attempt-1/checkpoints/step-000400").exists(), self.log(number))
+        self.assertRegex(self.log(number), r"== attempt 1, from runs/slurm-\d+/attempt-0/checkpoints/step-")
+        self.assertEqual(self.hosts(f"runs/slurm-{number}/attempt-1"), NODES)
+
+    def test_without_a_checkpoint_there_is_no_second_attempt(self):
+        (self.folder / "job.textproto").write_text(
+            JOB.replace("STEPS", "4000").replace("checkpoint_every: 20", "checkpoint_every: 4000"))
+        said = self.slurm("sbatch", "--time=5", SOURCE / "deploy/slurm/hyperrun.sbatch", "job.textproto", "--quiet")
+        number = re.search(r"job (\d+)", said.stdout).group(1)
+        self.wait_until(lambda: "steps of" in self.log(number), lambda: self.log(number))
+        self.slurm("scancel", "--batch", "--signal=USR1", number)
+        self.wait_until(lambda: self.state(number) not in ("RUNNING", "COMPLETING"), lambda: self.log(number))
+        self.assertEqual(self.state(number), "")
+        self.assertIn("lower run.checkpoint_every", self.log(number))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
