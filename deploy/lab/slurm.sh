@@ -49,6 +49,7 @@ ReturnToService=2
 MpiDefault=none
 SlurmdParameters=config_overrides
 KillWait=2
+SlurmdTimeout=10
 JobRequeue=1
 NodeName=$nodes CPUs=4 CoresPerSocket=4 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=$nodes Default=YES MaxTime=60 State=UP

@@ -7,6 +7,7 @@ manifest gives it. Names of services stand in /etc/hosts.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def manifest(name):
             for o in yaml.safe_load_all((SOURCE / "deploy/kubernetes" / name).read_text()) if o}
 
 
-def wait_until(true, what, seconds=60):
+def wait_until(true, what, seconds=120):
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:
@@ -90,8 +91,19 @@ class Pod:
 
     def lose(self):
         """As a node that fails: all processes are gone at once."""
-        clean_root.must("sh", "-c", f"ip netns pids {self.host} | xargs -r kill -9")
+        # Some may end by themselves meanwhile.
+        clean_root.run("sh", "-c", f"ip netns pids {self.host} | xargs -r kill -9")
         self.process.wait(timeout=10)
+
+    def terminate(self):
+        """As Kubernetes ends a pod: its first process gets SIGTERM, and some time."""
+        first = clean_root.must("pgrep", "--parent", self.process.pid).split()[0]
+        os.kill(int(first), signal.SIGTERM)
+        self.process.wait(timeout=30)
+
+    def programs(self):
+        pids = clean_root.must("ip", "netns", "pids", self.host).split()
+        return set(clean_root.run("ps", "-o", "comm=", "-p", ",".join(pids)).stdout.split()) - {"unshare"}
 
     def said(self):
         self.log.flush()
@@ -157,33 +169,47 @@ class Pods(unittest.TestCase):
     def manifest_of_run(self, path):
         return json.loads((self.volumes["runs"] / path / "manifest.json").read_text())
 
-    def test_a_stateful_set_trains_and_goes_on_after_the_loss_of_its_first_pod(self):
+    def checkpoints(self, attempt):
+        return list((self.volumes["runs"] / f"attempts/attempt-{attempt}/checkpoints").glob("step-*"))
+
+    def test_a_stateful_set_trains_and_goes_on_after_losses(self):
         objects = manifest("statefulset.yaml")
         spec = objects["StatefulSet", "hyperrun"]["spec"]["template"]["spec"]
         values = {**objects["ConfigMap", "hyperrun"]["data"], "JOB": "/job/job.textproto"}
-        (self.volumes["job"] / "job.textproto").write_text(JOB.replace("STEPS", "400"))
+        (self.volumes["job"] / "job.textproto").write_text(JOB.replace("STEPS", "600"))
         self.names = "127.0.0.1 localhost\n" + "".join(
             f"10.78.0.{10 + i} hyperrun-{i}.hyperrun hyperrun-{i}\n" for i in range(2))
-        first = self.pod(0, "hyperrun-0", spec, values)
-        second = self.pod(1, "hyperrun-1", spec, values)
-        first.start()
-        second.start()
-        runs = self.volumes["runs"]
-        wait_until(lambda: list(runs.glob("attempts/attempt-0/checkpoints/step-*")), self.everything_said)
+        first = self.pod(0, "hyperrun-0", spec, values).start()
+        second = self.pod(1, "hyperrun-1", spec, values).start()
+
+        wait_until(lambda: self.checkpoints(0), self.everything_said)
         first.lose()
         first.start()
-        wait_until(lambda: (runs / "done").exists(), self.everything_said, 120)
-        again = self.manifest_of_run("attempts/attempt-1")
-        self.assertEqual(again["hosts"], ["hyperrun-0"] * 2 + ["hyperrun-1"] * 2)
+
+        wait_until(lambda: self.checkpoints(1), self.everything_said)
         self.assertIn("from /runs/attempts/attempt-0/checkpoints/step-", first.said())
-        self.assertTrue((runs / "attempts/attempt-1/checkpoints/step-000400").exists())
-        # The pod stays, since a StatefulSet would start it again.
-        time.sleep(1)
-        self.assertIsNone(first.process.poll(), first.said())
+        second.lose()
+        self.assertEqual(first.process.wait(timeout=60), 8, self.everything_said())  # a device is lost
+        first.start()
+        second.start()
+
+        wait_until(lambda: self.checkpoints(2), self.everything_said)
+        first.terminate()
+        self.assertEqual(self.manifest_of_run("attempts/attempt-2")["exit_status"], 128 + signal.SIGTERM)
+        # mpirun's daemon ends once it finds mpirun gone.
+        wait_until(lambda: second.programs() == {"pod.sh", "sshd"}, lambda: str(second.programs()))
+        first.start()
+
+        runs = self.volumes["runs"]
+        wait_until(lambda: (runs / "done").exists(), self.everything_said)
+        last = self.manifest_of_run("attempts/attempt-3")
+        self.assertEqual(last["hosts"], ["hyperrun-0"] * 2 + ["hyperrun-1"] * 2)
+        self.assertTrue((runs / "attempts/attempt-3/checkpoints/step-000600").exists())
+        # A StatefulSet starts an ended pod again; the run must not be.
         first.lose()
         first.start()
         wait_until(lambda: "the run is over" in first.said(), first.said)
-        self.assertFalse((runs / "attempts/attempt-2").exists())
+        self.assertFalse((runs / "attempts/attempt-4").exists())
 
     def test_the_pods_of_an_mpi_job(self):
         """The environment and the host file are those that the operator makes."""

@@ -1,5 +1,5 @@
 """A run on two nodes of Slurm, whose nodes are network namespaces (deploy/lab/slurm.sh): by the batch script, which
-goes on after a signal, and by hand within an allocation.
+goes on after a signal and after a loss, by srun, and by hand within an allocation.
 
     slurm_test.py PROGRAM SOURCE
 """
@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,7 +52,7 @@ class Slurm(unittest.TestCase):
     def job(self, steps):
         (self.folder / "job.textproto").write_text(JOB.replace("STEPS", str(steps)))
 
-    def slurm(self, *command, timeout=90):
+    def slurm(self, *command, timeout=120):
         environment = {**os.environ, "HYPERRUN": str(PROGRAM), "SHARE": str(SOURCE / "deploy"),
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return subprocess.run([LAB, "run", *map(str, command)], cwd=self.folder, env=environment, timeout=timeout,
@@ -64,7 +65,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.hosts(run), NODES)
 
-    def wait_until(self, true, what, seconds=60):
+    def wait_until(self, true, what, seconds=120):
         end = time.monotonic() + seconds
         while not true():
             self.assertLess(time.monotonic(), end, what())
@@ -100,29 +101,52 @@ class Slurm(unittest.TestCase):
         self.assertEqual(len(set(self.hosts("one"))), 1)
         self.assertNotEqual(self.hosts("one")[0], "hr-host0")
 
-    def test_a_batch_job_goes_on_after_its_time(self):
-        self.job(400)
+    def submit(self):
         said = self.slurm("sbatch", "--time=5", SOURCE / "deploy/slurm/hyperrun.sbatch", "job.textproto", "--quiet")
-        number = re.search(r"job (\d+)", said.stdout).group(1)
-        attempts = self.folder / f"runs/slurm-{number}"
-        self.wait_until(lambda: list(attempts.glob("attempt-0/checkpoints/step-*")), lambda: self.log(number))
+        return re.search(r"job (\d+)", said.stdout).group(1)
+
+    def wait_for_checkpoint(self, job, attempt):
+        folder = self.folder / f"runs/slurm-{job}/attempt-{attempt}/checkpoints"
+        self.wait_until(lambda: list(folder.glob("step-*")), lambda: self.log(job))
+
+    def start_again(self, job):
+        self.wait_until(lambda: self.state(job) == "PENDING", lambda: self.log(job))
+        # Slurm lets a requeued job wait for two minutes.
+        self.slurm("scontrol", "update", f"jobid={job}", "StartTime=now")
+
+    def kill_ranks(self, host):
+        """As a node that fails; Slurm would see it half a minute later."""
+        pids = subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split()
+        named = subprocess.run(["ps", "-o", "pid=,comm=", "-p", ",".join(pids)], capture_output=True, text=True).stdout
+        ranks = [int(line.split()[0]) for line in named.splitlines() if line.split()[1] == "hyperrun"]
+        self.assertEqual(len(ranks), 2, named)
+        for pid in ranks:
+            os.kill(pid, signal.SIGKILL)
+
+    def test_a_batch_job_goes_on_after_its_time_and_after_a_loss(self):
+        self.job(600)
+        number = self.submit()
+        self.wait_for_checkpoint(number, 0)
         # What Slurm sends before the time is up.
         self.slurm("scancel", "--batch", "--signal=USR1", number)
-        self.wait_until(lambda: self.state(number) == "PENDING", lambda: self.log(number))
-        self.assertIn("the job is queued again", self.log(number))
-        # Slurm lets a requeued job wait for two minutes.
-        self.slurm("scontrol", "update", f"jobid={number}", "StartTime=now")
+        self.start_again(number)
+        self.wait_for_checkpoint(number, 1)
+        self.kill_ranks("hr-host2")
+        self.start_again(number)
         self.wait_until(lambda: self.state(number) not in ("PENDING", "RUNNING", "COMPLETING"),
-                        lambda: self.log(number), 120)
-        self.assertTrue((attempts / "attempt-1/checkpoints/step-000400").exists(), self.log(number))
-        self.assertRegex(self.log(number), r"== attempt 1, from runs/slurm-\d+/attempt-0/checkpoints/step-")
-        self.assertEqual(self.hosts(f"runs/slurm-{number}/attempt-1"), NODES)
+                        lambda: self.log(number))
+        attempts = self.folder / f"runs/slurm-{number}"
+        self.assertTrue((attempts / "attempt-2/checkpoints/step-000600").exists(), self.log(number))
+        self.assertIn("the time is up; the job is queued again", self.log(number))
+        self.assertIn("a device is gone; the job is queued again", self.log(number))
+        for attempt in (1, 2):
+            self.assertRegex(self.log(number), f"== attempt {attempt}, from runs/.*/attempt-{attempt - 1}/")
+        self.assertEqual(self.hosts(f"runs/slurm-{number}/attempt-2"), NODES)
 
     def test_without_a_checkpoint_there_is_no_second_attempt(self):
         (self.folder / "job.textproto").write_text(
             JOB.replace("STEPS", "4000").replace("checkpoint_every: 20", "checkpoint_every: 4000"))
-        said = self.slurm("sbatch", "--time=5", SOURCE / "deploy/slurm/hyperrun.sbatch", "job.textproto", "--quiet")
-        number = re.search(r"job (\d+)", said.stdout).group(1)
+        number = self.submit()
         self.wait_until(lambda: "steps of" in self.log(number), lambda: self.log(number))
         self.slurm("scancel", "--batch", "--signal=USR1", number)
         self.wait_until(lambda: self.state(number) not in ("RUNNING", "COMPLETING"), lambda: self.log(number))
