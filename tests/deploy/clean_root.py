@@ -1,6 +1,6 @@
 """A root folder that a test may change: an overlay over the one that make_root.sh has made.
 
-A test calls enter() first: it goes on in a mount namespace of its own, so nothing that it mounts outlives it.
+A test calls enter() first, so nothing that it mounts outlives it.
 """
 import os
 import pathlib
@@ -16,7 +16,9 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
-def enter():
+def enter(before=None, after=None):
+    """Goes on in a process with mounts of its own. `before` and `after` are commands around it, outside: others see
+    what they do. The test is skipped if the first one fails."""
     if os.environ.get("HYPERRUN_OWN_MOUNTS"):
         return
     if os.geteuid() != 0:
@@ -24,8 +26,17 @@ def enter():
     unshare = ["unshare", "--mount", "--propagation", "private"]
     if subprocess.run([*unshare, "true"]).returncode != 0:
         skip("no mount namespace can be made")
-    os.environ["HYPERRUN_OWN_MOUNTS"] = "1"
-    os.execvp(unshare[0], [*unshare, sys.executable, "-B", *sys.argv])
+    if before:
+        done = run(*before)
+        if done.returncode != 0:
+            skip(done.stderr)
+    try:
+        status = subprocess.call([*unshare, sys.executable, "-B", *sys.argv],
+                                 env={**os.environ, "HYPERRUN_OWN_MOUNTS": "1"})
+    finally:
+        if after:
+            must(*after)
+    sys.exit(status)
 
 
 def package_of(build):
@@ -59,8 +70,10 @@ class CleanRoot:
         must("mount", "-t", "tmpfs", "tmpfs", changes)
         for folder in (self.path, changes / "upper", changes / "work"):
             folder.mkdir()
-        must("mount", "-t", "overlay", "overlay",
-             "-o", f"lowerdir={base},upperdir={changes}/upper,workdir={changes}/work", self.path)
+        layers = f"lowerdir={base},upperdir={changes}/upper,workdir={changes}/work"
+        overlay = run("mount", "-t", "overlay", "overlay", "-o", layers, self.path)
+        if overlay.returncode != 0:
+            skip(f"no overlay can be mounted: {overlay.stderr}")
         self._changes = changes
         self._mounted = []
 

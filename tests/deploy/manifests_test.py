@@ -101,7 +101,8 @@ class Manifests(unittest.TestCase):
                         if "configMap" in volume:
                             self.assertIn(("ConfigMap", volume["configMap"]["name"]), names)
                         if "persistentVolumeClaim" in volume:
-                            self.assertIn(("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"]), names)
+                            claim = volume["persistentVolumeClaim"]["claimName"]
+                            self.assertIn(("PersistentVolumeClaim", claim), names)
 
     def test_probes_ask_a_port_that_is_open(self):
         for name in self.files:
@@ -114,7 +115,8 @@ class Manifests(unittest.TestCase):
                                 self.assertEqual(ports[container[probe]["tcpSocket"]["port"]], sshd_port())
 
     def test_the_service_finds_the_pods(self):
-        service, pods = the("Service", "hyperrun", "statefulset.yaml"), the("StatefulSet", "hyperrun", "statefulset.yaml")
+        service = the("Service", "hyperrun", "statefulset.yaml")
+        pods = the("StatefulSet", "hyperrun", "statefulset.yaml")
         labels = pods["spec"]["template"]["metadata"]["labels"]
         self.assertLessEqual(service["spec"]["selector"].items(), labels.items())
         self.assertEqual(pods["spec"]["selector"]["matchLabels"], labels)

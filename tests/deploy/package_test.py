@@ -46,7 +46,8 @@ class Package(unittest.TestCase):
         for old, new in changes:
             self.assertIn(old, text)
             text = text.replace(old, new)
-        (self.root.path / "tmp" / f"{example}.textproto").write_text(text.replace("../data", "/usr/share/hyperrun/data"))
+        text = text.replace("../data", "/usr/share/hyperrun/data")
+        (self.root.path / "tmp" / f"{example}.textproto").write_text(text)
         return f"/tmp/{example}.textproto"
 
     def test_1_needs_nothing_that_is_not_there(self):

@@ -23,9 +23,9 @@ except ImportError:
     clean_root.skip("no yaml: install python3-yaml")
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-clean_root.enter()
-PACKAGE = clean_root.package_of(BUILD)
 LAB = SOURCE / "deploy" / "lab" / "netns.sh"
+PACKAGE = clean_root.package_of(BUILD)
+clean_root.enter(before=[LAB, "up", "2"], after=[LAB, "down"])
 USER = 1000
 # Some seconds of steps, so that a pod can be lost in the middle of them.
 JOB = """
@@ -117,16 +117,6 @@ class Pod:
 
 
 class Pods(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        up = clean_root.run(LAB, "up", "2")
-        if up.returncode != 0:
-            clean_root.skip(up.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        clean_root.must(LAB, "down")
-
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="hyperrun-pods-")
         self.scratch = pathlib.Path(self.temporary.name)
@@ -135,7 +125,8 @@ class Pods(unittest.TestCase):
         for folder in self.volumes.values():
             folder.mkdir()
         os.chown(self.volumes["runs"], USER, USER)
-        (self.volumes["job"] / "corpus.txt").write_text("In the beginning was the word, and the word was long.\n" * 4000)
+        corpus = self.volumes["job"] / "corpus.txt"
+        corpus.write_text("In the beginning was the word, and the word was long.\n" * 4000)
         self.make_keys(self.volumes["ssh"])
 
     def tearDown(self):

@@ -111,8 +111,11 @@ class Slurm(unittest.TestCase):
 
     def start_again(self, job):
         self.wait_until(lambda: self.state(job) == "PENDING", lambda: self.log(job))
-        # Slurm lets a requeued job wait for two minutes.
-        self.slurm("scontrol", "update", f"jobid={job}", "StartTime=now")
+        # Slurm lets a requeued job wait for two minutes, and takes no change before it has ended all of the last attempt.
+        self.wait_until(lambda: self.start_now(job) and self.state(job) != "PENDING", lambda: self.log(job))
+
+    def start_now(self, job):
+        return self.slurm("scontrol", "update", f"jobid={job}", "StartTime=now").returncode == 0
 
     def kill_ranks(self, host):
         """As a node that fails; Slurm would see it half a minute later."""
