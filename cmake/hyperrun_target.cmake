@@ -58,7 +58,7 @@ function(hyperrun_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# hyperrun_runs_mpi(test ...): LeakSanitizer knows Open MPI's libraries (deploy/lsan.supp) by whole stacks. They
+# hyperrun_runs_mpi(test ...): LeakSanitizer knows Open MPI's libraries (tools/sanitizers/lsan.supp) by whole stacks. They
 # make every allocation several times slower, so tests without MPI go without.
 function(hyperrun_runs_mpi)
   if(HYPERRUN_SANITIZE MATCHES address)

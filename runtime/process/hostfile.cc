@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -61,30 +62,54 @@ std::vector<HostLine> parse_hosts(std::string_view text, const std::string& plac
   return hosts;
 }
 
-void require_slots(const std::string& hostfile, std::int32_t ranks) {
+std::string default_hostfile() {
+  const char* file = std::getenv("OMPI_MCA_orte_default_hostfile");
+  return file != nullptr ? file : "";
+}
+
+namespace {
+
+// The lines of a file that names a host at least.
+std::vector<HostLine> read_hosts(const std::string& hostfile) {
   std::ifstream file(hostfile);
   std::error_code unknown;
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.is_open() || std::filesystem::is_directory(hostfile, unknown))
     throw Error(Code::kMissingFile, "cannot read " + hostfile).at("--hostfile").legal(kForm);
-  const std::vector<HostLine> hosts = parse_hosts(text.str(), hostfile);
+  std::vector<HostLine> hosts = parse_hosts(text.str(), hostfile);
   if (hosts.empty())
     throw Error(Code::kTooFewRanks, "no line names a host").at(hostfile).legal(kForm).fix("add hosts");
-  std::int64_t sum = 0;
+  return hosts;
+}
+
+std::optional<std::int32_t> sum_of_slots(const std::vector<HostLine>& hosts) {
+  std::int32_t sum = 0;
   for (const HostLine& host : hosts) {
-    if (!host.slots) return;
+    if (!host.slots) return std::nullopt;
     sum += *host.slots;
   }
-  if (sum >= ranks) return;
+  return sum;
+}
+
+}  // namespace
+
+std::optional<std::int32_t> slots_of(const std::string& hostfile) {
+  return sum_of_slots(read_hosts(hostfile));
+}
+
+void require_slots(const std::string& hostfile, std::int32_t ranks) {
+  const std::vector<HostLine> hosts = read_hosts(hostfile);
+  const std::optional<std::int32_t> sum = sum_of_slots(hosts);
+  if (!sum || *sum >= ranks) return;
   const HostLine& last = hosts.back();
-  throw Error(Code::kTooFewRanks, fmt::format("the hosts have {}{}, the run has {} ranks", sum,
-                                              sum == 1 ? " slot" : " slots", ranks))
+  throw Error(Code::kTooFewRanks, fmt::format("the hosts have {}{}, the run has {} ranks", *sum,
+                                              *sum == 1 ? " slot" : " slots", ranks))
       .at(at_line(hostfile, last.line))
       .legal(fmt::format("slots that add up to {} or more", ranks))
       .fix(
           fmt::format("raise slots ({} slots={}), add hosts, or let a rank host several devices (--ranks {})",
-                      last.host, *last.slots + ranks - sum, sum));
+                      last.host, *last.slots + ranks - *sum, *sum));
 }
 
 }  // namespace hyperrun::process

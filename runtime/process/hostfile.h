@@ -21,6 +21,13 @@ struct HostLine {
 // Parses a host file. Throws kMpi, at `place`:LINE, for a number of slots that is no number.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
 
+// The host file that mpirun takes without being told, as Kubernetes' MPI operator sets it. Empty: none.
+std::string default_hostfile();
+
+// The sum of the file's slots; nullopt: a line has none. Throws kMissingFile if the file cannot be read,
+// kTooFewRanks if it names no host.
+std::optional<std::int32_t> slots_of(const std::string& hostfile);
+
 // Throws kTooFewRanks if the file's hosts have fewer slots than the run has ranks: mpirun would
 // oversubscribe them silently. Throws kMissingFile if the file cannot be read.
 void require_slots(const std::string& hostfile, std::int32_t ranks);

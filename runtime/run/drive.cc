@@ -1,5 +1,6 @@
 #include "runtime/run/drive.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,22 @@ int ranks_of_this_host(int devices) {
 
 int ranks_for(int devices, const Hosts& hosts) {
   if (hosts.ranks > 0) return std::min(hosts.ranks, devices);
-  return hosts.only_this_host() ? ranks_of_this_host(devices) : devices;
+  if (hosts.only_this_host()) return ranks_of_this_host(devices);
+  if (!hosts.file.empty()) return std::min(devices, process::slots_of(hosts.file).value_or(devices));
+  if (hosts.by_allocation() && hosts.allocation->tasks > 0)
+    return static_cast<int>(std::min<std::int64_t>(devices, hosts.allocation->tasks));
+  return devices;
+}
+
+int require_ranks(int devices, const Hosts& hosts) {
+  if (hosts.ranks > devices)
+    throw Error(Code::kUsage, fmt::format("{} ranks for {} devices", hosts.ranks, devices))
+        .at("--ranks")
+        .legal(fmt::format("1 to {}: a rank hosts at least one device", devices));
+  const int ranks = ranks_for(devices, hosts);
+  if (!hosts.file.empty()) process::require_slots(hosts.file, ranks);
+  if (hosts.by_allocation()) process::require_tasks(*hosts.allocation, ranks);
+  return ranks;
 }
 
 control::ControllerOptions controller_options(const Job& job, int ranks, const std::string& secret) {

@@ -39,13 +39,10 @@ int run_job(const RunArguments& arguments) {
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
   const int devices = run.job().supernode.devices;
-  const Hosts hosts{arguments.hostfile, arguments.mpirun_args, arguments.ranks};
-  const int ranks = ranks_for(devices, hosts);
-  if (arguments.ranks > devices)
-    throw Error(Code::kUsage, fmt::format("{} ranks for {} devices", arguments.ranks, devices))
-        .at("--ranks")
-        .legal(fmt::format("1 to {}: a rank hosts at least one device", devices));
-  if (!arguments.hostfile.empty()) process::require_slots(arguments.hostfile, ranks);
+  const std::string hostfile = arguments.hostfile.empty() ? process::default_hostfile() : arguments.hostfile;
+  Hosts hosts{.file = hostfile, .mpirun_args = arguments.mpirun_args};
+  hosts.ranks = arguments.ranks;
+  const int ranks = require_ranks(devices, hosts);
   process::require_program(process::LaunchSpec().mpirun);
   run.prepare(hosts.only_this_host() ? OnThisHost{devices, ranks} : OnThisHost{});
   return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });

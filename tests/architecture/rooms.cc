@@ -180,7 +180,7 @@ constexpr std::array kLargeRooms = {
               "two bounds and six ways to choose what is simulated; about half would do"},
     LargeRoom{"runtime/spec", 5500, "a field of a job is read, checked and written"},
     LargeRoom{"runtime/compile", 5600, "passes, and the memory plan of all roles"},
-    LargeRoom{"runtime/run", 4700, "kinds of runs, their drivers and recorders"},
+    LargeRoom{"runtime/run", 4900, "kinds of runs, their drivers and recorders"},
     LargeRoom{"runtime/device/kernels", 4800, "a file pair a kernel"},
     LargeRoom{"runtime/report", 4700, "files, texts and three charts"},
     LargeRoom{"launcher", 2500, "smaller than other rooms: the command line and nothing else"},

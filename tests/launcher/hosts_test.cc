@@ -1,5 +1,5 @@
-// Runs across hosts, which are network namespaces here (deploy/netns.sh): the same results as on one host,
-// and the same ends of failures. They are skipped, with the reason, where namespaces cannot be made.
+// Runs across hosts, which are network namespaces here (deploy/lab/netns.sh): the same results as on one
+// host, and the same ends of failures. They are skipped, with the reason, where namespaces cannot be made.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ void expect_pool_as_planned(const RunReport& report) {
   }
 }
 
-const std::string kNetns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
+const std::string kNetns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/lab/netns.sh";
 
 class Hosts : public ::testing::Test {
  protected:

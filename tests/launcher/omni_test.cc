@@ -125,10 +125,10 @@ TEST_F(Omni, WhoIsReadyWhenAndWhoIsWhereChangesNoNumber) {
   EXPECT_EQ(lines("together-in-order", "step"), lines("apart", "step"));
 }
 
-// Encoders on one host, the text's stages on another (network namespaces: deploy/netns.sh): fetches cross
+// Encoders on one host, the text's stages on another (network namespaces: deploy/lab/netns.sh): fetches cross
 // between them.
 TEST_F(Omni, OnTwoHostsNumbersAreThoseOfOne) {
-  const std::string netns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
+  const std::string netns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/lab/netns.sh";
   const Finished up = workspace_->run({netns, "up", "2"});
   if (up.status != 0) GTEST_SKIP() << up.err;
   std::ofstream(*workspace_ / "hosts") << "hr-host0 slots=3\nhr-host1 slots=2\n";

@@ -239,7 +239,7 @@ const BadCommand kCommands[] = {
      6,
      {"--hostfile: error[missing-file]", "nothing"}},
     {"HostfileWithFewerSlots",
-     {"job.textproto", "--hostfile", "hosts"},
+     {"job.textproto", "--hostfile", "hosts", "--ranks", "2"},
      5,
      {"hosts:1: error[too-few-ranks]: the hosts have 1 slot, the run has 2 ranks", "legal: slots that",
       "fix: raise slots (localhost slots=2), add hosts, or let a rank host several devices (--ranks 1)"}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -41,6 +42,17 @@ TEST(Hostfile, SlotsMustBeANumber) {
       EXPECT_EQ(e.place(), "hosts:2");
     }
   }
+}
+
+TEST(Hostfile, OfMpirunIsTakenWithoutAnOption) {
+  const char* name = "OMPI_MCA_orte_default_hostfile";
+  const char* set = std::getenv(name);
+  const std::string before = set != nullptr ? set : "";
+  setenv(name, "/etc/mpi/hostfile", 1);
+  EXPECT_EQ(default_hostfile(), "/etc/mpi/hostfile");
+  unsetenv(name);
+  EXPECT_EQ(default_hostfile(), "");
+  if (!before.empty()) setenv(name, before.c_str(), 1);
 }
 
 class Slots : public testing::Test {

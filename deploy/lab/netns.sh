@@ -1,10 +1,10 @@
 #!/bin/bash
 # Network namespaces as hosts, to run across hosts on one machine. Needs root and iproute2.
 #
-#   deploy/netns.sh up N          make hosts hr-host0 .. hr-host(N-1), joined by a switch
-#   deploy/netns.sh run COMMAND   run a command on hr-host0; mpirun and hyperrun reach the others from there
-#   deploy/netns.sh hostfile      the path of a host file for mpirun's --hostfile, SLOTS (default 8) each
-#   deploy/netns.sh down          remove them, and end the processes in them
+#   deploy/lab/netns.sh up N          make hosts hr-host0 .. hr-host(N-1), joined by a switch
+#   deploy/lab/netns.sh run COMMAND   run a command on hr-host0; mpirun and hyperrun reach the others from there
+#   deploy/lab/netns.sh hostfile      the path of a host file for mpirun's --hostfile, SLOTS (default 8) each
+#   deploy/lab/netns.sh down          remove them, and end the processes in them
 #
 # Each host has its own name and network but shares files and /dev/shm with the others; Open MPI tells
 # hosts apart by their names, so ranks of different hosts exchange messages. The machine's own network is
