@@ -17,6 +17,7 @@
 #include "runtime/control/connection_acceptor.h"
 #include "runtime/control/drain.h"
 #include "runtime/control/membership.h"
+#include "runtime/control/start_limit.h"
 #include "runtime/control/start_up.h"
 #include "runtime/control/watch.h"
 
@@ -76,7 +77,8 @@ class Controller::Impl {
          [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
-    start_up_.begin({seconds(options_.join_seconds), [this](const Error& overdue) { end(overdue); }});
+    start_up_.begin({seconds(options_.join_seconds.value_or(start_seconds(options_.devices))),
+                     [this](const Error& overdue) { end(overdue); }});
     io_.run();
     outcome_.devices = members_.infos();
     outcome_.all_joined = members_.all_joined();

@@ -31,11 +31,11 @@ namespace hyperrun::control {
 
 struct ControllerOptions {
   std::int32_t devices = 1;
-  std::int32_t ranks = 0;     // processes that host the devices (device_block.h); 0: one for each
-  std::string secret;         // the run's secret, from make_secret()
-  std::string version;        // the version that devices must have, too
-  bool loopback = true;       // false: listen on all interfaces
-  double join_seconds = 180;  // limit until all devices are ready; hundreds on few cores take long
+  std::int32_t ranks = 0;              // processes that host the devices (device_block.h); 0: one for each
+  std::string secret;                  // the run's secret, from make_secret()
+  std::string version;                 // the version that devices must have, too
+  bool loopback = true;                // false: listen on all interfaces
+  std::optional<double> join_seconds;  // limit until all devices are ready; none: start_seconds()
   double heartbeat_seconds = 2.0;
   double drain_seconds = 30;  // limit from Shutdown until all devices are gone
   double stall_seconds = 0;   // limit of a time in which all live and no instruction finishes; 0: none

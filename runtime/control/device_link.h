@@ -30,8 +30,9 @@ struct DeviceLinkOptions {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
   std::string version;
-  // Limit of joining. It is longer than the controller's, whose verdict says more.
-  double connect_seconds = 300;
+  // Limit of joining. None: twice start_seconds(), which leaves the verdict to the controller, as it says
+  // more.
+  std::optional<double> connect_seconds;
   // Limit of a connection to one address: one that leads nowhere must not hold up the next.
   double attempt_seconds = 2;
   // First limit of the silence of whoever has accepted the connection, if there are several addresses. It

@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/control/auth.h"
+#include "runtime/control/start_limit.h"
 #include "runtime/process/host.h"
 
 namespace hyperrun::control {
@@ -216,7 +217,8 @@ Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connecti
   std::vector<Address> addresses = parse(options.controller);
   const pid_t launcher = getppid();
   auto listened = Clock::now();  // time at which somebody listened, or may have
-  const Clock::duration all = duration(options.connect_seconds);
+  const Clock::duration all =
+      duration(options.connect_seconds.value_or(2 * start_seconds(options.world_size)));
   const auto deadline = Clock::now() + all;
   Clock::duration patience = addresses.size() == 1 ? all : duration(options.patience_seconds);
   for (std::size_t i = 0;; ++i) {

@@ -81,7 +81,8 @@ Error StartUp::overdue() {
 Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
   std::vector<std::string> stopped, all;
   for (const std::int32_t rank : absent) {
-    all.push_back(name_of(members_.at(rank).devices));
+    const tasks::DeviceInfo& known = members_.at(rank).info();  // of one that has said who it is
+    all.push_back(known.rank >= 0 ? name_of_process(known) : name_of(members_.at(rank).devices));
     const auto process = ranks_.all().find(rank);
     if (process == ranks_.all().end()) continue;
     introduce(rank, process->second);
