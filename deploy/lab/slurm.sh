@@ -20,7 +20,7 @@ cannot() {
 }
 
 # configure N: slurm.conf, and the files that it takes from the same folder. Processes are found by /proc, not by
-# control groups, which a container may lack.
+# control groups, which a container may lack. A requeued job waits for cred_expire, in seconds.
 configure() {
   local nodes="hr-host[1-$1]"
   [ "$1" -gt 1 ] || nodes=hr-host1
@@ -28,7 +28,7 @@ configure() {
 ClusterName=lab
 SlurmctldHost=hr-host0
 AuthType=auth/munge
-AuthInfo=socket=$state/munge.socket
+AuthInfo=socket=$state/munge.socket,cred_expire=10
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root

@@ -43,12 +43,12 @@ def manifest(name):
             for o in yaml.safe_load_all((SOURCE / "deploy/kubernetes" / name).read_text()) if o}
 
 
-def wait_until(true, what, seconds=120):
+def wait_until(true, what, seconds=200):
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what()}")
-        time.sleep(0.1)
+        time.sleep(0.3)
 
 
 class Pod:
@@ -93,13 +93,13 @@ class Pod:
         """As a node that fails: all processes are gone at once."""
         # Some may end by themselves meanwhile.
         clean_root.run("sh", "-c", f"ip netns pids {self.host} | xargs -r kill -9")
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=100)
 
     def terminate(self):
         """As Kubernetes ends a pod: its first process gets SIGTERM, and some time."""
         first = clean_root.must("pgrep", "--parent", self.process.pid).split()[0]
         os.kill(int(first), signal.SIGTERM)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=100)
 
     def programs(self):
         pids = clean_root.must("ip", "netns", "pids", self.host).split()
@@ -167,7 +167,7 @@ class Pods(unittest.TestCase):
         objects = manifest("statefulset.yaml")
         spec = objects["StatefulSet", "hyperrun"]["spec"]["template"]["spec"]
         values = {**objects["ConfigMap", "hyperrun"]["data"], "JOB": "/job/job.textproto"}
-        (self.volumes["job"] / "job.textproto").write_text(JOB.replace("STEPS", "600"))
+        (self.volumes["job"] / "job.textproto").write_text(JOB.replace("STEPS", "300"))
         self.names = "127.0.0.1 localhost\n" + "".join(
             f"10.78.0.{10 + i} hyperrun-{i}.hyperrun hyperrun-{i}\n" for i in range(2))
         first = self.pod(0, "hyperrun-0", spec, values).start()
@@ -180,7 +180,7 @@ class Pods(unittest.TestCase):
         wait_until(lambda: self.checkpoints(1), self.everything_said)
         self.assertIn("from /runs/attempts/attempt-0/checkpoints/step-", first.said())
         second.lose()
-        self.assertEqual(first.process.wait(timeout=60), 8, self.everything_said())  # a device is lost
+        self.assertEqual(first.process.wait(timeout=200), 8, self.everything_said())  # a device is lost
         first.start()
         second.start()
 
@@ -195,7 +195,7 @@ class Pods(unittest.TestCase):
         wait_until(lambda: (runs / "done").exists(), self.everything_said)
         last = self.manifest_of_run("attempts/attempt-3")
         self.assertEqual(last["hosts"], ["hyperrun-0"] * 2 + ["hyperrun-1"] * 2)
-        self.assertTrue((runs / "attempts/attempt-3/checkpoints/step-000600").exists())
+        self.assertTrue((runs / "attempts/attempt-3/checkpoints/step-000300").exists())
         # A StatefulSet starts an ended pod again; the run must not be.
         first.lose()
         first.start()
@@ -224,7 +224,7 @@ class Pods(unittest.TestCase):
         wait_until(lambda: clean_root.run("ip", "netns", "exec", "hr-host1", "sh", "-c",
                                           "ss -ltn 2>/dev/null | grep -q :2222").returncode == 0, worker.said)
         launcher.start()
-        self.assertEqual(launcher.process.wait(timeout=120), 0, self.everything_said())
+        self.assertEqual(launcher.process.wait(timeout=200), 0, self.everything_said())
         self.assertEqual(self.manifest_of_run("hyperrun/attempt-0")["hosts"],
                          ["hyperrun-launcher"] * 2 + ["hyperrun-worker-0"] * 2)
 

@@ -52,7 +52,7 @@ class Slurm(unittest.TestCase):
     def job(self, steps):
         (self.folder / "job.textproto").write_text(JOB.replace("STEPS", str(steps)))
 
-    def slurm(self, *command, timeout=120):
+    def slurm(self, *command, timeout=200):
         environment = {**os.environ, "HYPERRUN": str(PROGRAM), "SHARE": str(SOURCE / "deploy"),
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return subprocess.run([LAB, "run", *map(str, command)], cwd=self.folder, env=environment, timeout=timeout,
@@ -65,11 +65,11 @@ class Slurm(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.hosts(run), NODES)
 
-    def wait_until(self, true, what, seconds=120):
+    def wait_until(self, true, what, seconds=200):
         end = time.monotonic() + seconds
         while not true():
             self.assertLess(time.monotonic(), end, what())
-            time.sleep(0.1)
+            time.sleep(0.3)
 
     def log(self, job):
         path = self.folder / f"hyperrun-{job}.log"
@@ -109,14 +109,6 @@ class Slurm(unittest.TestCase):
         folder = self.folder / f"runs/slurm-{job}/attempt-{attempt}/checkpoints"
         self.wait_until(lambda: list(folder.glob("step-*")), lambda: self.log(job))
 
-    def start_again(self, job):
-        self.wait_until(lambda: self.state(job) == "PENDING", lambda: self.log(job))
-        # Slurm lets a requeued job wait for two minutes, and takes no change before it has ended all of the last attempt.
-        self.wait_until(lambda: self.start_now(job) and self.state(job) != "PENDING", lambda: self.log(job))
-
-    def start_now(self, job):
-        return self.slurm("scontrol", "update", f"jobid={job}", "StartTime=now").returncode == 0
-
     def kill_ranks(self, host):
         """As a node that fails; Slurm would see it half a minute later."""
         pids = subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split()
@@ -127,19 +119,17 @@ class Slurm(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
 
     def test_a_batch_job_goes_on_after_its_time_and_after_a_loss(self):
-        self.job(600)
+        self.job(300)
         number = self.submit()
         self.wait_for_checkpoint(number, 0)
         # What Slurm sends before the time is up.
         self.slurm("scancel", "--batch", "--signal=USR1", number)
-        self.start_again(number)
         self.wait_for_checkpoint(number, 1)
         self.kill_ranks("hr-host2")
-        self.start_again(number)
         self.wait_until(lambda: self.state(number) not in ("PENDING", "RUNNING", "COMPLETING"),
                         lambda: self.log(number))
         attempts = self.folder / f"runs/slurm-{number}"
-        self.assertTrue((attempts / "attempt-2/checkpoints/step-000600").exists(), self.log(number))
+        self.assertTrue((attempts / "attempt-2/checkpoints/step-000300").exists(), self.log(number))
         self.assertIn("the time is up; the job is queued again", self.log(number))
         self.assertIn("a device is gone; the job is queued again", self.log(number))
         for attempt in (1, 2):
