@@ -77,7 +77,7 @@ class Controller::Impl {
          [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
-    start_up_.begin({seconds(options_.join_seconds.value_or(start_seconds(options_.devices))),
+    start_up_.begin({seconds(options_.join_seconds.value_or(start_seconds(ranks_))),
                      [this](const Error& overdue) { end(overdue); }});
     io_.run();
     outcome_.devices = members_.infos();
