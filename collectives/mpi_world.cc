@@ -1,5 +1,6 @@
 // Worlds over MPI: set-up only. From then on MPI carries messages between hosts and nothing else.
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "collectives/mpi_port.h"
@@ -8,21 +9,6 @@
 #include "runtime/base/error.h"
 
 namespace hyperrun {
-namespace {
-
-// The device of this process at whose bell each device waits: the first one of its sharer.
-std::vector<std::int64_t> owners_of_bells(const DeviceBlock& own, std::span<const WorldOptions> options) {
-  std::vector<std::int64_t> owners;
-  for (std::size_t d = 0; d < options.size(); ++d) {
-    const auto shares = [&](const WorldOptions& o) { return o.sharer == options[d].sharer; };
-    const auto first = options[d].sharer == nullptr ? static_cast<std::ptrdiff_t>(d)
-                                                    : std::ranges::find_if(options, shares) - options.begin();
-    owners.push_back(own.first + first);
-  }
-  return owners;
-}
-
-}  // namespace
 
 std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::span<Arena> arenas,
                                                     std::span<const WorldOptions> options) {
@@ -31,7 +17,10 @@ std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::
   const int keys = options.front().max_keys, peers = static_cast<int>(local.size());
   const std::vector<Bytes> each(arenas.size(), Bytes(ControlBlock::bytes(keys, peers)));
   const auto window = std::make_shared<SharedWindow>(hosts, each, Bytes(static_cast<std::int64_t>(kLine)));
-  const std::vector<std::int64_t> owners = hosts.gather_on_host(owners_of_bells(hosts.devices(), options));
+  std::vector<std::int64_t> owners;  // by device of this host: the device at whose bell it waits
+  for (const std::size_t owner : owners_of_bells(options))
+    owners.push_back(hosts.devices().first + static_cast<std::int64_t>(owner));
+  owners = hosts.gather_on_host(owners);
   std::shared_ptr<MpiMessages> messages;
   if (hosts.topology().hosts() > 1) messages = std::make_shared<MpiMessages>(hosts);
   std::vector<std::unique_ptr<World>> worlds;

@@ -126,36 +126,46 @@ void World::check_cancelled() const {
   }
 }
 
+std::vector<std::size_t> owners_of_bells(std::span<const WorldOptions> options) {
+  std::vector<std::size_t> owners;
+  for (std::size_t r = 0; r < options.size(); ++r) {
+    const auto first = std::ranges::find(options, options[r].sharer, &WorldOptions::sharer) - options.begin();
+    owners.push_back(options[r].sharer == nullptr ? r : static_cast<std::size_t>(first));
+  }
+  return owners;
+}
+
 std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
                                                            const Topology& topology,
-                                                           const WorldOptions& options,
-                                                           const std::vector<RemoteMemory*>& remotes) {
-  HR_CHECK(static_cast<int>(arenas.size()) == topology.size());
+                                                           const WorldOptions& options) {
+  return make_in_process_worlds(arenas, topology, std::vector<WorldOptions>(arenas.size(), options));
+}
+
+std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
+                                                           const Topology& topology,
+                                                           std::span<const WorldOptions> options) {
+  HR_CHECK(std::ssize(arenas) == topology.size() && arenas.size() == options.size());
   const auto wire = std::make_shared<LoopbackWire>();
-  const auto lines_each = [&](std::size_t local) {
-    return (static_cast<std::size_t>(ControlBlock::bytes(options.max_keys, static_cast<int>(local))) + kLine -
-            1) /
-           kLine;
-  };
-  struct alignas(kLine) Line {
-    std::array<std::byte, kLine> bytes;
-  };
-  const std::size_t stride = lines_each(arenas.size());
-  auto memory = std::make_shared<std::vector<Line>>(stride * arenas.size());
+  const int keys = options.front().max_keys;
+  const std::int64_t stride =
+      (ControlBlock::bytes(keys, topology.size()) + static_cast<std::int64_t>(kLine) - 1) /
+      static_cast<std::int64_t>(kLine) * static_cast<std::int64_t>(kLine);
+  const std::shared_ptr<std::byte> memory = map_memory(Bytes(stride * std::ssize(arenas)));
+  const std::vector<std::size_t> owners = owners_of_bells(options);
   std::vector<std::unique_ptr<World>> worlds;
   for (std::size_t r = 0; r < arenas.size(); ++r) {
-    Transport t{
-        .topology = topology, .arena = &arenas[r], .blocks = {}, .port = nullptr, .keep_alive = memory};
+    Transport t{.topology = topology, .arena = &arenas[r], .keep_alive = memory};
     const std::vector<int> local = topology.peers(static_cast<int>(r));
+    const auto block = [&](std::size_t rank) {
+      return ControlBlock(memory.get() + stride * static_cast<std::int64_t>(rank), keys,
+                          static_cast<int>(local.size()));
+    };
     for (const int peer : local) {
-      std::byte* base = (*memory)[stride * static_cast<std::size_t>(peer)].bytes.data();
-      t.blocks.emplace_back(base, options.max_keys, static_cast<int>(local.size()));
+      t.blocks.push_back(block(static_cast<std::size_t>(peer)));
+      t.bells.push_back(&block(owners[static_cast<std::size_t>(peer)]).bell());
     }
-    for (const ControlBlock& block : t.blocks) t.bells.push_back(&block.bell());
     t.port = std::make_unique<LoopbackPort>(wire, static_cast<int>(r));
-    WorldOptions own = options;
-    if (!remotes.empty()) own.remotes = {remotes[r]};
-    worlds.push_back(std::make_unique<World>(std::move(t), own));
+    worlds.push_back(std::make_unique<World>(std::move(t), options[r]));
   }
   return worlds;
 }

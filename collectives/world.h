@@ -139,12 +139,17 @@ std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::
 // The same for a process with one rank.
 std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options = {});
 
-// Makes worlds of ranks that are threads of this process: the thread that plays rank r uses element r. Ranks
-// on different hosts of the topology talk by messages. `arenas` has one for each rank
-// (make_in_process_arenas). `remotes` has one of options.remotes for each rank, or is empty.
+// Makes worlds of ranks of this process: whoever plays rank r uses element r. Ranks on different hosts of the
+// topology talk by messages. `arenas` has one for each rank (make_in_process_arenas), and so has `options`,
+// or one for all.
 std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
                                                            const Topology& topology,
-                                                           const WorldOptions& options = {},
-                                                           const std::vector<RemoteMemory*>& remotes = {});
+                                                           std::span<const WorldOptions> options);
+std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
+                                                           const Topology& topology,
+                                                           const WorldOptions& options = {});
+
+// For each rank of a process, the place of the one at whose bell it waits: the first one of its sharer.
+std::vector<std::size_t> owners_of_bells(std::span<const WorldOptions> options);
 
 }  // namespace hyperrun

@@ -131,7 +131,8 @@ ThreadSharer* DeviceCrew::sharer(int device) const {
       .get();
 }
 
-void DeviceCrew::run(std::span<World* const> worlds, const std::function<void(int device)>& body) {
+void DeviceCrew::run(std::span<World* const> worlds, const std::function<void(int device)>& body,
+                     const std::function<void()>& failed) {
   HR_CHECK(std::ssize(worlds) == devices_);
   FirstError error;
   const auto guarded = [&](int device) {
@@ -139,6 +140,7 @@ void DeviceCrew::run(std::span<World* const> worlds, const std::function<void(in
       body(device);
     } catch (...) {
       error.note();
+      failed();
     }
   };
   const int threads = fibers_.empty() ? devices_ : static_cast<int>(fibers_.size());

@@ -25,9 +25,10 @@ class DeviceCrew {
   ThreadSharer* sharer(int device) const;
 
   // Calls `body` for every device and returns when all have ended. `worlds` are theirs, made with sharer() in
-  // their options. The first exception is rethrown once all have ended: the others must learn of it
-  // elsewhere.
-  void run(std::span<World* const> worlds, const std::function<void(int device)>& body);
+  // their options. `failed` is called after each exception; it must see to it that the others end. The first
+  // exception is rethrown at the end.
+  void run(std::span<World* const> worlds, const std::function<void(int device)>& body,
+           const std::function<void()>& failed);
 
  private:
   class Fibers;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "collectives/group.h"
@@ -13,11 +12,13 @@
 namespace hyperrun {
 
 DeviceThreads::DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned,
-                             const std::string& folder, const PoolPlacement& pool)
+                             const std::string& folder, const PoolPlacement& pool, bool share)
     : arenas_(make_in_process_arenas(topology.size(), hbm, planned[index_of(Tier::kHbm)])),
       pools_(arenas_.size()),
       files_(arenas_.size()),
-      worlds_(make_in_process_worlds(arenas_, topology, {.cancel = &cancel_}, spread_pool(pool))) {
+      crew_(topology.size(), share ? threads_of_crew(topology.size(), 1) : topology.size()) {
+  spread_pool(pool);
+  make_worlds(topology);
   if (const Bytes part = planned[index_of(Tier::kPool)]; part.value > 0 && remotes_.empty()) {
     std::vector<Arena> segments = make_in_process_arenas(topology.size(), part);
     for (std::size_t d = 0; d < segments.size(); ++d)
@@ -28,39 +29,45 @@ DeviceThreads::DeviceThreads(const Topology& topology, Bytes hbm, const TierByte
   kernels::use_calling_thread_only();
 }
 
-std::vector<RemoteMemory*> DeviceThreads::spread_pool(const PoolPlacement& placement) {
-  if (!placement.spills()) return {};
+void DeviceThreads::spread_pool(const PoolPlacement& placement) {
+  if (!placement.spills()) return;
   const std::vector<Arena> segments =
       make_in_process_arenas(static_cast<int>(arenas_.size()), *std::ranges::max_element(placement.segments));
-  std::vector<RemoteMemory*> remotes;
   for (std::size_t d = 0; d < segments.size(); ++d) {
     remotes_.push_back(
         std::make_unique<RemoteMemory>(std::make_unique<LoopbackOneSided>(segments), &cancel_));
     pools_[d] = std::make_unique<SpreadPool>(segments[d], placement.parts[d], *remotes_[d]);
-    remotes.push_back(remotes_[d].get());
   }
-  return remotes;
+}
+
+void DeviceThreads::make_worlds(const Topology& topology) {
+  std::vector<WorldOptions> options(arenas_.size());
+  for (std::size_t d = 0; d < options.size(); ++d) {
+    options[d] = {.cancel = &cancel_, .sharer = crew_.sharer(static_cast<int>(d))};
+    if (!remotes_.empty()) options[d].remotes = {remotes_[d].get()};
+  }
+  worlds_ = make_in_process_worlds(arenas_, topology, options);
 }
 
 void DeviceThreads::run(const std::function<void(int device)>& body) {
-  std::mutex mutex;
-  std::exception_ptr first_error;
-  std::vector<std::thread> threads;
-  for (int d = 0; d < size(); ++d)
-    threads.emplace_back([&, d] {
-      kernels::flush_denormals(true);
-      try {
+  std::vector<World*> worlds;
+  for (const auto& world : worlds_) worlds.push_back(world.get());
+  std::exception_ptr error;
+  // The caller's thread keeps its own arithmetic.
+  std::jthread([&] {
+    try {
+      const auto device = [&](int d) {
+        kernels::flush_denormals(true);
         const RemoteMemory::Owner owner(remotes_.empty() ? nullptr
                                                          : remotes_[static_cast<std::size_t>(d)].get());
         body(d);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!first_error) first_error = std::current_exception();
-        cancel_ = true;
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  if (first_error) std::rethrow_exception(first_error);
+      };
+      crew_.run(worlds, device, [this] { cancel_ = true; });
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace hyperrun

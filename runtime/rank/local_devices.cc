@@ -41,13 +41,15 @@ void LocalDevices::serve(const std::function<void(int device)>& failed) {
   std::vector<World*> worlds;
   for (const auto& world : worlds_) worlds.push_back(world.get());
   link_.set_wake([&](int device) { worlds[static_cast<std::size_t>(device - first)]->wake(); });
-  crew_->run(worlds, [&](int d) {
+  // A device that fails ends the process, so nobody is left to be told.
+  const auto device = [&](int d) {
     try {
       serve_device(first + d, shared);
     } catch (...) {
       failed(first + d);
     }
-  });
+  };
+  crew_->run(worlds, device, [] {});
   link_.set_wake({});
 }
 

@@ -14,7 +14,7 @@ Execution::Execution(const Job& job, const Plan& plan, const Merged& merged, con
       feed_(feed),
       take_(std::move(take)),
       threads_(Topology::one_host(static_cast<int>(plan_.mesh.devices())), plan_.peak(), plan_.peaks(),
-               std::filesystem::temp_directory_path().string()),
+               std::filesystem::temp_directory_path().string(), {}, /*share=*/true),
       executors_(static_cast<std::size_t>(threads_.size())) {
   for (std::size_t r = 0; r < plan.roles.size(); ++r)
     for (const Program& p : plan.roles[r].programs)
