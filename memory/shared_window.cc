@@ -60,18 +60,6 @@ void check_space(const MpiHosts& hosts, Bytes mine) {
   require_shared_memory(window_need(Bytes(total), hosts.local_processes()), Bytes(available));
 }
 
-// Several ranks of a host share one file, and each rank has one for its messages.
-void require_file_size(const SharedNeed& need) {
-  const Bytes limit(file_size_limit()),
-      largest = need.beside.value > 0 ? std::max(need.segments, kOfMessages) : kOfMessages;
-  if (largest <= limit) return;
-  throw Error(Code::kUnwritable, fmt::format("shared memory takes a file of {}, and a "
-                                             "process may write files of {} only",
-                                             to_string(largest), to_string(limit)))
-      .at(kShmDirectory)
-      .fix(kRaiseFileSizeLimit);
-}
-
 std::byte* align_up(std::byte* p, Bytes alignment) {
   const auto a = static_cast<std::uintptr_t>(alignment.value);
   return p + (a - reinterpret_cast<std::uintptr_t>(p) % a) % a;
@@ -101,6 +89,18 @@ Bytes largest_arena(Bytes available, int devices, int processes) {
   return std::max(Bytes(0), segments / devices - kHugePage);
 }
 
+// The processes of a host share one file for the segments, and each has one for its messages.
+void require_file_size(const SharedNeed& need) {
+  const Bytes limit(file_size_limit()),
+      largest = need.beside.value > 0 ? std::max(need.segments, kOfMessages) : kOfMessages;
+  if (largest <= limit) return;
+  throw Error(Code::kUnwritable, fmt::format("shared memory takes a file of {}, and a "
+                                             "process may write files of {} only",
+                                             to_string(largest), to_string(limit)))
+      .at(kShmDirectory)
+      .fix(kRaiseFileSizeLimit);
+}
+
 void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory) {
   require_file_size(need);
   const Bytes total = need.total();
@@ -118,7 +118,7 @@ void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory
                           to_string(total), beside, to_string(available)))
       .at(kShmDirectory)
       .legal(fmt::format("{} bytes free, or more", total.value))
-      .fix("lower supernode.hbm, use fewer devices a host, " + larger);
+      .fix("use fewer devices a host, a single rank (--ranks 1), which needs none, " + larger);
 }
 
 MpiHosts::MpiHosts(MPI_Comm world, bool isolate, int devices) {

@@ -72,7 +72,12 @@ inline Bytes largest_arena(Bytes available, int devices) {
   return largest_arena(available, devices, devices);
 }
 
-// Throws kDoesNotFit if the need exceeds `available`, the free room for segments. `memory` is the host's.
+// Throws kUnwritable if the files of shared memory are larger than this process may write (ulimit -f). A
+// process alone on its host has one for its messages, too.
+void require_file_size(const SharedNeed& need);
+
+// The same. Throws kDoesNotFit if the need exceeds `available`, the free room for segments. `memory` is the
+// host's.
 void require_shared_memory(const SharedNeed& need, Bytes available = free_shared_memory(),
                            Bytes memory = host_memory());
 

@@ -53,7 +53,10 @@ void require_memory(std::span<const Session> sessions, const OnThisHost& here) {
   const Bytes need = each * here.devices + kOfProcess * here.processes;
   if (const Bytes available = available_memory(); need > available)
     throw too_little_memory(need, available, each, here);
-  if (here.processes > 1) require_shared_memory(arenas_need(hbm, here.devices, here.processes));
+  if (here.processes > 1)
+    require_shared_memory(arenas_need(hbm, here.devices, here.processes));
+  else
+    require_file_size({});
 }
 
 void require_room_for_pool(const Job& job, std::span<const Session> sessions, const OnThisHost& here) {

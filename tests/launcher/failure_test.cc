@@ -319,7 +319,7 @@ TEST(Unwritable, ACheckpointBeyondTheLimitOfFileSizesEndsTheRunWithItsName) {
   const Finished shared_memory = run("100000");
   EXPECT_EQ(shared_memory.status, 7) << shared_memory;
   EXPECT_THAT(shared_memory.err,
-              HasSubstr("job.textproto:2:24: error[unwritable]: shared memory takes a file of "));
+              HasSubstr("job.textproto:2:13: error[unwritable]: shared memory takes a file of "));
 }
 
 }  // namespace
