@@ -8,7 +8,7 @@ set(CPACK_PACKAGE_VENDOR "the hyperrun developers")
 set(CPACK_PACKAGE_CONTACT "the hyperrun developers <hyperrun@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "supernode of NPUs, emulated by MPI ranks and simulated")
 set(CPACK_PACKAGE_DESCRIPTION
-    "Each MPI rank is an NPU with a hard budget of memory. One controller compiles a job into programs for all of
+    "MPI ranks host NPUs with hard budgets of memory. One controller compiles a job into programs for all of
 them; they train with real numbers, or run in virtual time on a modelled machine.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

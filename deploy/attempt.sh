@@ -14,7 +14,7 @@ shift 2
 # last_checkpoint: the one with most steps behind it, or nothing. Checkpoints appear whole or not at all.
 last_checkpoint() {
   find "$folder" -path '*/attempt-*/checkpoints/step-*' -type d -prune -regex '.*/step-[0-9]+' 2>/dev/null |
-    sed 's/.*step-\([0-9]*\)$/\1 &/' | sort -n | tail -n 1 | cut -d ' ' -f 2
+    sed 's/.*step-\([0-9]*\)$/\1 &/' | sort -n | tail -n 1 | cut -d ' ' -f 2-
 }
 
 mkdir -p "$folder" || exit

@@ -138,7 +138,7 @@ void add_run_options(CLI::App& app, RunArguments& a) {
   app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(non_empty());
   app.add_option("--ranks", a.ranks,
                  "processes that host the devices (default: one a device, up to the cores)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 20));
   app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
       ->allow_extra_args(false);
   app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory")

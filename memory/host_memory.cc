@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hyperrun {
 namespace {
@@ -31,18 +32,26 @@ std::int64_t field(const fs::path& file, std::string_view name) {
   return 0;
 }
 
-// The folder of this process's group for memory. Within a container its own group is the root.
-fs::path group_of_this_process() {
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const bool v1 = line.find(":memory:") != std::string::npos;
-    if (!v1 && !line.starts_with("0::")) continue;
-    const fs::path root = v1 ? fs::path(kGroups) / "memory" : fs::path(kGroups);
-    const fs::path folder = root / fs::path(line.substr(line.rfind(':') + 1)).relative_path();
-    if (fs::exists(folder)) return folder;
-    if (v1 || fs::exists(root / "memory.max")) return root;
+// A hierarchy of groups: where it is mounted, and the path of this process's group in it.
+struct Group {
+  fs::path root, path;
+};
+
+// The groups whose limits of memory hold for this process. Version 1 names controllers, several of them where
+// they are mounted together.
+std::vector<Group> groups_of_this_process() {
+  std::vector<Group> groups;
+  std::ifstream lines("/proc/self/cgroup");
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const fs::path path = fs::path(line.substr(second + 1)).relative_path();
+    if (controllers == ",,") groups.push_back({kGroups, path});
+    if (controllers.find(",memory,") != std::string::npos)
+      groups.push_back({fs::path(kGroups) / "memory", path});
   }
-  return kGroups;
+  return groups;
 }
 
 }  // namespace
@@ -66,9 +75,19 @@ Bytes left_in_group(const fs::path& folder) {
   return std::max(Bytes(0), limit - used + std::min(droppable, used));
 }
 
+Bytes left_in_groups(const fs::path& root, const fs::path& path) {
+  Bytes left = left_in_group(root);
+  fs::path folder = root;
+  for (const fs::path& name : path) left = std::min(left, left_in_group(folder /= name));
+  return left;
+}
+
 Bytes available_memory() {
   const std::int64_t kib = field("/proc/meminfo", "MemAvailable:");
-  return std::min(kib > 0 ? kKiB * kib : kUnlimited, left_in_group(group_of_this_process()));
+  Bytes available = kib > 0 ? kKiB * kib : kUnlimited;
+  for (const Group& group : groups_of_this_process())
+    available = std::min(available, left_in_groups(group.root, group.path));
+  return available;
 }
 
 }  // namespace hyperrun

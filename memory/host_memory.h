@@ -17,5 +17,8 @@ Bytes available_memory();
 // What is left within the limit of a control group (cgroup v2 or v1), by the files in its folder; unlimited
 // without a limit. Pages of files that the kernel can drop count as left.
 Bytes left_in_group(const std::filesystem::path& folder);
+// The least of a group and all groups that it lies in, down from `root`. Folders that are not there, as
+// outside of a container's own groups, have no limit.
+Bytes left_in_groups(const std::filesystem::path& root, const std::filesystem::path& path);
 
 }  // namespace hyperrun

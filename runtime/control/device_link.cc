@@ -21,6 +21,7 @@
 
 #include "runtime/control/clock.h"
 #include "runtime/control/codec.h"
+#include "runtime/control/diagnosis.h"
 #include "runtime/control/handshake.h"
 #include "runtime/process/stale_segments.h"
 #include "runtime/process/watchdog.h"
@@ -186,7 +187,7 @@ class DeviceLink::Impl {
     if (const Clock::duration late = now - heartbeat_.expiry(); late > period_) heard_ += late;
     if (!closing_ && now - heard_ > options_.silence)
       return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
-                       .at("device " + std::to_string(options_.rank))
+                       .at(name_of(devices_))
                        .fix("see whether its process was stopped, or its host is gone"));
     tell_position();
     heartbeat_.expires_after(period_);
@@ -264,8 +265,7 @@ class DeviceLink::Impl {
   void on_end(const std::string& reason) {
     if (closing_) return;
     options_.grace = std::min(options_.grace, kOrphansGrace);
-    abort(Error(Code::kControl, "the controller is gone (" + reason + ")")
-              .at("device " + std::to_string(options_.rank)));
+    abort(Error(Code::kControl, "the controller is gone (" + reason + ")").at(name_of(devices_)));
   }
 
   void abort(const Error& why) {

@@ -70,7 +70,7 @@ Error explain_device(const FailureReport& root, const Diagnosis& diagnosis,
   if (root.symptom != Symptom::kNeverJoined) cause += "; " + progress(device);
   if (!device.place.empty()) cause += "; " + device.place;
   for (const FailureReport& also : culprits)
-    if (also.rank != root.rank) cause += "\n  so is " + culprit(also, devices);
+    if (also.rank != root.rank) cause += "\n  the same holds for " + culprit(also, devices);
   cause += not_joined(devices) + others(devices, culprits);
   return Error(hung ? Code::kDeviceHung : Code::kDeviceLost, cause).at(culprit(root, devices));
 }

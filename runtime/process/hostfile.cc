@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -94,8 +95,11 @@ std::optional<std::int32_t> sum_of_slots(const std::vector<HostLine>& hosts) {
 
 }  // namespace
 
-std::optional<std::int32_t> slots_of(const std::string& hostfile) {
-  return sum_of_slots(read_hosts(hostfile));
+HostSlots slots_of(const std::string& hostfile) {
+  const std::vector<HostLine> lines = read_hosts(hostfile);
+  std::set<std::string> hosts;
+  for (const HostLine& line : lines) hosts.insert(line.host);
+  return {static_cast<std::int32_t>(hosts.size()), sum_of_slots(lines)};
 }
 
 void require_slots(const std::string& hostfile, std::int32_t ranks) {

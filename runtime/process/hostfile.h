@@ -24,9 +24,13 @@ std::vector<HostLine> parse_hosts(std::string_view text, const std::string& plac
 // The host file that mpirun takes without being told, as Kubernetes' MPI operator sets it. Empty: none.
 std::string default_hostfile();
 
-// The sum of the file's slots; nullopt: a line has none. Throws kMissingFile if the file cannot be read,
-// kTooFewRanks if it names no host.
-std::optional<std::int32_t> slots_of(const std::string& hostfile);
+// The hosts of a file together.
+struct HostSlots {
+  std::int32_t hosts = 0;             // a host that stands twice counts once
+  std::optional<std::int32_t> slots;  // their sum; nullopt: a line has none
+};
+// Throws kMissingFile if the file cannot be read, kTooFewRanks if it names no host.
+HostSlots slots_of(const std::string& hostfile);
 
 // Throws kTooFewRanks if the file's hosts have fewer slots than the run has ranks: mpirun would
 // oversubscribe them silently. Throws kMissingFile if the file cannot be read.

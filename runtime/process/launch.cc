@@ -1,5 +1,6 @@
 #include "runtime/process/launch.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,6 +48,8 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
                   "none",      "-np",     std::to_string(spec.ranks)};
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
+  if (spec.ranks_of_a_host > 0)
+    argv.insert(argv.end(), {"--map-by", fmt::format("ppr:{}:node", spec.ranks_of_a_host)});
   // The secret is passed by the variable's name only: everybody can see arguments.
   if (!spec.controller.empty())
     for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});

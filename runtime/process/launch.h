@@ -19,6 +19,7 @@ struct LaunchSpec {
   std::string controller, secret;
   std::string mpirun = "mpirun";
   std::string hostfile;                  // empty: this host only
+  std::int32_t ranks_of_a_host = 0;      // the most of them; 0: as many as its slots, host by host
   std::vector<std::string> mpirun_args;  // the user's arguments, after ours
   bool root = false;                     // geteuid() == 0
 };

@@ -14,6 +14,7 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/plan_world.h"
 #include "runtime/rank/mpi_start.h"
+#include "runtime/rank/room.h"
 #include "runtime/rank/sessions.h"
 #include "runtime/rank/token_file.h"
 
@@ -63,6 +64,10 @@ void LocalDevices::load() {
 void LocalDevices::start() {
   kernels::use_calling_thread_only();
   hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD, false, link_.devices_of_run());
+  // One process speaks for its host, before any of them has taken memory.
+  if (hosts_->devices().first == hosts_->local_devices().front())
+    require_memory(sessions_, hosts_->local_devices(), hosts_->local_processes());
+  MPI_Barrier(hosts_->host());
   arenas_ = make_shared_arenas(*hosts_, touched_hbm(sessions_));
   start_tiers();
   reach_peers();

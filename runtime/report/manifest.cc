@@ -39,6 +39,7 @@ std::string to_json(const Manifest& m) {
   json["seed"] = m.seed;
   json["command_line"] = m.command_line;
   json["devices"] = m.hosts.size();
+  json["ranks"] = m.ranks;
   json["hosts"] = m.hosts;
   json["hyperrun"] = {{"version", version()}, {"git_revision", git_revision()}};
   json["libraries"] = std::move(libraries);

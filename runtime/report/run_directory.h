@@ -56,6 +56,7 @@ struct Manifest {
   std::vector<std::string> command_line;
   std::vector<std::pair<std::string, std::string>> libraries;  // name, version
   std::uint64_t seed = 0;
+  int ranks = 0;                   // processes that host the devices, in blocks of consecutive ones
   std::vector<std::string> hosts;  // host of each device, by its number
   Nanos start{};                   // start, since the Unix epoch
   std::optional<Nanos> end;

@@ -9,6 +9,7 @@
 
 #include "runtime/control/auth.h"
 #include "runtime/control/supervise.h"
+#include "runtime/process/descriptors.h"
 #include "runtime/process/launch.h"
 #include "runtime/process/process_start.h"
 #include "runtime/report/version.h"
@@ -22,11 +23,29 @@ int ranks_of_this_host(int devices) {
 int ranks_for(int devices, const Hosts& hosts) {
   if (hosts.ranks > 0) return std::min(hosts.ranks, devices);
   if (hosts.only_this_host()) return ranks_of_this_host(devices);
-  if (!hosts.file.empty()) return std::min(devices, process::slots_of(hosts.file).value_or(devices));
+  if (!hosts.file.empty()) return std::min(devices, process::slots_of(hosts.file).slots.value_or(devices));
   if (hosts.by_allocation() && hosts.allocation->tasks > 0)
     return static_cast<int>(std::min<std::int64_t>(devices, hosts.allocation->tasks));
   return devices;
 }
+
+namespace {
+
+// Ranks that host several devices are spread over all hosts where these have slots to spare: mpirun would
+// fill the first hosts and leave the others idle. 0: mpirun's own order is right.
+int ranks_of_a_host(int devices, int ranks, const Hosts& hosts) {
+  std::int64_t count = 0, slots = 0;
+  if (!hosts.file.empty()) {
+    const process::HostSlots file = process::slots_of(hosts.file);
+    count = file.hosts, slots = file.slots.value_or(devices);
+  } else if (hosts.by_allocation()) {
+    count = hosts.allocation->node_count, slots = hosts.allocation->tasks;
+  }
+  if (count < 2 || ranks >= devices || ranks >= slots) return 0;
+  return static_cast<int>((ranks + count - 1) / count);
+}
+
+}  // namespace
 
 int require_ranks(int devices, const Hosts& hosts) {
   if (hosts.ranks > devices)
@@ -36,6 +55,7 @@ int require_ranks(int devices, const Hosts& hosts) {
   const int ranks = ranks_for(devices, hosts);
   if (!hosts.file.empty()) process::require_slots(hosts.file, ranks);
   if (hosts.by_allocation()) process::require_tasks(*hosts.allocation, ranks);
+  process::require_descriptors(ranks);
   return ranks;
 }
 
@@ -62,6 +82,7 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};
   spec.controller = controller.address();
   spec.hostfile = hosts.file;
+  spec.ranks_of_a_host = ranks_of_a_host(job.supernode.devices, options.ranks, hosts);
   spec.mpirun_args = hosts.mpirun_args;
   spec.root = geteuid() == 0;
   return control::supervise(controller, driver, process::launch_command(spec));

@@ -23,12 +23,12 @@
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/rank/protocol.h"
+#include "runtime/rank/room.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/drive.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/resume.h"
-#include "runtime/run/room.h"
 #include "runtime/run/session_driver.h"
 #include "runtime/run/text_data.h"
 #include "runtime/spec/job_reader.h"
@@ -286,7 +286,7 @@ Session session_of(const Source& source) try {
   if (source.alone) session.job.supernode.hbm = session.plan.peak();
   if (!source.alone) require_generation_fit(source.loaded, session.plan);
   check_checkpoint(session.job, session.plan);
-  session.run_directory = require_room(session);
+  session.run_directory = require_room(session, ranks_of_this_host(session.job.supernode.devices));
   return session;
 } catch (const Error& e) {
   throw source.alone ? e : at_job_line(e, source.loaded.source);

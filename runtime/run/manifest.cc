@@ -9,13 +9,14 @@
 
 namespace hyperrun {
 
-Manifest manifest_of(const Job& job, const RunArguments& arguments, const std::vector<std::string>& hosts,
-                     Nanos started, const control::Outcome* outcome) {
+Manifest manifest_of(const Job& job, const RunArguments& arguments, const Recorder& recorder, Nanos started,
+                     const control::Outcome* outcome) {
   Manifest m;
   m.job = job.name;
   m.command_line = arguments.command_line;
   m.seed = job.run.seed;
-  m.hosts = hosts;
+  m.ranks = recorder.ranks();
+  m.hosts = recorder.hosts();
   m.start = started;
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
   int length = 0;

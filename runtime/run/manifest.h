@@ -10,11 +10,12 @@
 #include "runtime/ir/job.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/arguments.h"
+#include "runtime/run/recorder.h"
 
 namespace hyperrun {
 
 // `outcome` is null while the run goes on.
-Manifest manifest_of(const Job& job, const RunArguments& arguments, const std::vector<std::string>& hosts,
-                     Nanos started, const control::Outcome* outcome);
+Manifest manifest_of(const Job& job, const RunArguments& arguments, const Recorder& recorder, Nanos started,
+                     const control::Outcome* outcome);
 
 }  // namespace hyperrun

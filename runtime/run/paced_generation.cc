@@ -14,6 +14,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compose/shrink.h"
 #include "runtime/rank/protocol.h"
+#include "runtime/rank/room.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/paced.h"
 #include "runtime/run/drive.h"
@@ -21,7 +22,6 @@
 #include "runtime/run/generation.h"
 #include "runtime/run/paced_clock.h"
 #include "runtime/run/results.h"
-#include "runtime/run/room.h"
 #include "runtime/run/session_driver.h"
 #include "runtime/spec/job_reader.h"
 
@@ -108,7 +108,7 @@ Session session_of(const LoadedJob& loaded) {
     session.plan = std::move(scaled.plan);
     session.original = std::move(scaled.original);
   }
-  session.run_directory = require_room(session);
+  session.run_directory = require_room(session, ranks_of_this_host(session.job.supernode.devices));
   return session;
 }
 

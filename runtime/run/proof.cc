@@ -18,10 +18,10 @@
 #include "runtime/compose/shrink.h"
 #include "runtime/plan/proof.h"
 #include "runtime/plan/search.h"
+#include "runtime/rank/room.h"
 #include "runtime/report/status_line.h"
 #include "runtime/report/table.h"
 #include "runtime/run/drive.h"
-#include "runtime/run/room.h"
 #include "runtime/run/text_data.h"
 #include "runtime/run/training_driver.h"
 #include "runtime/run/training_recorder.h"
@@ -95,7 +95,7 @@ ProvenPlan execute(const Job& world, const SimulatedCandidate& leader, const std
                    const std::function<void(std::int64_t step)>& on_step) {
   require_text(world);
   Session session = smallest_session(world, leader.strategy);
-  session.run_directory = require_room(session);
+  session.run_directory = require_room(session, ranks_of_this_host(session.job.supernode.devices));
   ProvenPlan plan{leader, session.job.model, {}, {}, losses_of_one_device(session.job, kSteps)};
   const std::vector<std::int32_t> text = made_up_text(session.job, kSteps);
   const AnonymousFile tokens(std::as_bytes(std::span(text)));

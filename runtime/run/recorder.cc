@@ -19,6 +19,7 @@ Recorder::Recorder(RecorderOutputs outputs) : outputs_(std::move(outputs)) {
 void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
   for (const tasks::DeviceInfo& device : devices) {
     hosts_.push_back(device.host);
+    if (device.process.count == 1 || device.rank == device.process.first) ++ranks_;
     begin_device(device);
   }
 }

@@ -39,7 +39,8 @@ class Recorder {
   void finish();
 
   virtual std::string text() const = 0;                             // the report, for people
-  const std::vector<std::string>& hosts() const { return hosts_; }  // by rank, once the run has begun
+  const std::vector<std::string>& hosts() const { return hosts_; }  // by device, once the run has begun
+  int ranks() const { return ranks_; }                              // of these devices
 
  protected:
   explicit Recorder(RecorderOutputs outputs);
@@ -63,6 +64,7 @@ class Recorder {
   std::optional<MetricsWriter> metrics_;
   std::unique_ptr<TraceWriter> trace_;
   std::vector<std::string> hosts_;
+  int ranks_ = 0;
   bool finished_ = false;
 };
 

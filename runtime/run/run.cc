@@ -42,7 +42,7 @@ Run::Run(const RunArguments& arguments)
 
 void Run::require_room(const OnThisHost& here, const fs::path& directory) {
   try {
-    require_memory(kind_->sessions(), here);
+    require_memory(job(), kind_->sessions(), here);
   } catch (Error& e) {
     throw e.at(loaded_.source.place("supernode.devices"));
   }
@@ -97,8 +97,7 @@ int Run::execute(const std::function<control::Outcome(tasks::Driver&)>& drive) {
 }
 
 void Run::write_manifest(const Recorder& recorder, const control::Outcome* outcome) const {
-  directory_->write(kManifestFile,
-                    to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));
+  directory_->write(kManifestFile, to_json(manifest_of(job(), arguments_, recorder, started_, outcome)));
 }
 
 }  // namespace hyperrun

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "runtime/control/controller.h"
+#include "runtime/rank/room.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/arguments.h"
-#include "runtime/run/room.h"
 #include "runtime/run/run_kind.h"
 #include "runtime/spec/job_reader.h"
 

@@ -23,10 +23,11 @@
 #include "runtime/process/process_start.h"
 #include "runtime/process/spawn.h"
 #include "runtime/process/stale_segments.h"
+#include "runtime/rank/mpi_start.h"
 #include "runtime/rank/rank_process.h"
+#include "runtime/rank/room.h"
 #include "runtime/run/drive.h"
 #include "runtime/run/resume.h"
-#include "runtime/run/room.h"
 #include "runtime/run/run.h"
 #include "runtime/spec/job_reader.h"
 
@@ -49,6 +50,11 @@ int run_job(const RunArguments& arguments) {
 }
 
 int run_as_rank(const RunArguments& arguments) {
+  if (const int world = world_size_from_environment(); arguments.ranks > 0 && arguments.ranks != world)
+    throw Error(Code::kUsage, fmt::format("mpirun has started {} {}", world, world == 1 ? "rank" : "ranks"))
+        .at("--ranks")
+        .legal(fmt::format("{}, or leave it out", world))
+        .fix(fmt::format("mpirun -np {}", arguments.ranks));
   std::vector<std::string> controller{"", "controller", arguments.job};
   for (const auto& [option, value] :
        {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})

@@ -30,6 +30,18 @@ TEST(AvailableMemory, OfAGroupIsItsLimitWithoutWhatIsUsed) {
   EXPECT_EQ(left_in_group(group.path()), Bytes(0));
 }
 
+// A batch system limits the job, and not each of its tasks.
+TEST(AvailableMemory, OfAGroupIsAlsoLimitedByThoseAroundIt) {
+  const TemporaryDirectory root;
+  std::filesystem::create_directories(root.path() / "job/task");
+  put(root.path() / "job/memory.max", "8388608\n");
+  put(root.path() / "job/memory.current", "1048576\n");
+  put(root.path() / "job/task/memory.max", "max\n");
+  put(root.path() / "job/task/memory.current", "1048576\n");
+  EXPECT_EQ(left_in_groups(root.path(), "job/task"), kMiB * 7);
+  EXPECT_EQ(left_in_groups(root.path(), "elsewhere"), Bytes(INT64_MAX));
+}
+
 TEST(AvailableMemory, OfAGroupOfTheFirstVersion) {
   const TemporaryDirectory group;
   put(group.path() / "memory.limit_in_bytes", "8388608\n");
