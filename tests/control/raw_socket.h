@@ -22,7 +22,7 @@ inline sockaddr_in loopback(int port) {
 class RawSocket {
  public:
   explicit RawSocket(int fd) : fd_(fd) {
-    const timeval limit{10, 0};
+    const timeval limit{60, 0};  // longer than any delay of a test
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
   explicit RawSocket(const std::string& address) : RawSocket(socket(AF_INET, SOCK_STREAM, 0)) {

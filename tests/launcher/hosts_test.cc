@@ -173,6 +173,11 @@ TEST_F(Hosts, WithRanksOfSeveralDevices) {
       workspace_->run(on_hosts(hyperrun({four_, "--hostfile", "two-each", "--run-dir", "two-each-run"}))),
       Succeeded());
   EXPECT_EQ(losses(at("two-each-run")), losses(at("few-ranks")));
+  // Two ranks leave no host idle.
+  ASSERT_THAT(workspace_->run(on_hosts(
+                  hyperrun({four_, "--hostfile", "two-each", "--ranks", "2", "--run-dir", "spread"}))),
+              Succeeded());
+  EXPECT_THAT(hosts_of("spread"), ElementsAre("hr-host0", "hr-host0", "hr-host1", "hr-host1"));
 }
 
 TEST_F(Hosts, WithoutTheOneThatStartsThem) {
