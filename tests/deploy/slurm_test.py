@@ -89,11 +89,15 @@ class Slurm(unittest.TestCase):
                                          "job.textproto", "--run-dir", "srun"), "srun")
 
     def test_too_few_tasks_are_refused(self):
-        done = self.slurm("salloc", "--nodes=2", PROGRAM, "job.textproto", "--run-dir", "few")
+        done = self.slurm("salloc", "--nodes=2", PROGRAM, "job.textproto", "--ranks", "4", "--run-dir", "few")
         self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
         self.assertIn("error[too-few-ranks]: the allocation has 2 tasks (1(x2) on hr-host[1-2])", done.stderr)
         self.assertIn("--nodes=2 --ntasks-per-node=2", done.stderr)
         self.assertFalse((self.folder / "few").exists())
+
+    def test_a_task_hosts_several_devices(self):
+        self.expect_two_nodes(self.slurm("salloc", "--nodes=2", PROGRAM, "job.textproto", "--run-dir", "several"),
+                              "several")
 
     def test_one_node_from_another_host(self):
         done = self.slurm("salloc", "--nodes=1", "--ntasks=4", PROGRAM, "job.textproto", "--run-dir", "one")
