@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a pod of statefulset.yaml does: sshd serves the first pod, which starts the run on all of them.
+# The task of a pod of statefulset.yaml: sshd serves the first pod, which starts the run on all of them.
 #
 # Environment: HOSTS and SLOTS, how many pods there are and how many devices each takes; JOB; OPTIONS of hyperrun, in
 # words; RUNS, the folder of run directories, which outlives the pod; SERVICE, the headless service's name. The pod's

@@ -26,7 +26,7 @@ std::int32_t slots(std::string_view text, const std::string& place) {
   throw Error(Code::kMpi, "slots cannot be \"" + std::string(text) + "\"")
       .at(place)
       .legal("slots=1 and more")
-      .fix("say how many devices the host takes");
+      .fix("say how many ranks the host takes");
 }
 
 // mpirun allows blanks around the equals sign.

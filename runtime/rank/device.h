@@ -13,7 +13,7 @@
 
 namespace hyperrun {
 
-// What the devices of a process share. `tokens` has an element for each session: its corpus, empty if it
+// The plans that the devices of a process share. `tokens` has an element for each session: its corpus, empty if it
 // trains on none.
 struct SharedSessions {
   const std::vector<Session>& sessions;

@@ -48,7 +48,7 @@ class LocalDevices {
   std::vector<Session> sessions_;
   bool thread_per_stream_ = false;
   std::unique_ptr<MpiHosts> hosts_;
-  // By device of this process. pools_ and peers_ are empty if no plan uses them.
+  // One element for each device of this process. pools_ and peers_ are empty if no plan uses them.
   std::vector<Arena> arenas_;
   std::vector<MpiPool> pools_;
   std::vector<std::unique_ptr<Backing>> flash_;       // null if no plan uses flash there

@@ -23,7 +23,7 @@ namespace {
 // (bench/results/scale.md).
 constexpr Bytes kOfProcess{40 << 20}, kOfDevice{2 << 20};
 
-// By device: its part of the pool, the smallest first.
+// The devices' parts of the pool, the smallest first.
 std::vector<Bytes> pool_parts(std::span<const Session> sessions, std::span<const int> devices) {
   std::vector<Bytes> parts;
   for (const int device : devices) parts.push_back(peak_of_rank(sessions, device, Tier::kPool));

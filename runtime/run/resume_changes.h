@@ -1,4 +1,4 @@
-// What a resumed run does otherwise than the run that saved its checkpoint would have done. It is legal, and
+// The differences between a resumed run and the run that saved its checkpoint. They are legal, and
 // may be meant.
 #pragma once
 

@@ -126,7 +126,7 @@ class Slurm(unittest.TestCase):
         self.job(300)
         number = self.submit()
         self.wait_for_checkpoint(number, 0)
-        # What Slurm sends before the time is up.
+        # Slurm sends this signal before the time is up.
         self.slurm("scancel", "--batch", "--signal=USR1", number)
         self.wait_for_checkpoint(number, 1)
         self.kill_ranks("hr-host2")

@@ -22,7 +22,7 @@ std::optional<Allocation> allocation(const Variables& variables, const std::stri
       host);
 }
 
-// What salloc --nodes=COUNT sets.
+// The variables that salloc --nodes=COUNT sets.
 Variables salloc(const std::string& nodes, const std::string& count, const std::string& tasks) {
   return {{"SLURM_JOB_ID", "7"},
           {"SLURM_JOB_NODELIST", nodes},
