@@ -13,8 +13,8 @@
 
 namespace hyperrun {
 
-// The plans that the devices of a process share. `tokens` has an element for each session: its corpus, empty if it
-// trains on none.
+// The plans that the devices of a process share. `tokens` has an element for each session: its corpus, empty
+// if it trains on none.
 struct SharedSessions {
   const std::vector<Session>& sessions;
   std::vector<std::shared_ptr<const std::vector<std::int32_t>>> tokens;

@@ -107,7 +107,7 @@ const Refusal kJobs[] = {
     {"MoreMemoryThanTheHostHas",
      {{"16 MiB", "900 TiB"}, {"hidden: 64", "hidden: 65536"}},
      4,
-     {"job.textproto:2:13: error[does-not-fit]: 2 devices of this host need ", " of memory, ",
+     {"job.textproto:2:13: error[does-not-fit]: 2 devices of this host need ", " of HBM each), and ",
       "legal: up to 0 such devices, or 2 of up to ", "fix: take more hosts or a smaller supernode"}},
     {"MissingCorpus",
      {{"corpus.txt", "nothing.txt"}},
