@@ -5,7 +5,7 @@
 namespace hyperrun::process {
 namespace {
 
-// What mpirun 4.1.4 printed, shortened.
+// The output of mpirun 4.1.4, shortened.
 const std::string kTrace =
     "mpirun: abort is already in progress...hit ctrl-c again to forcibly terminate\n"
     "[vm:28759] *** Process received signal ***\n"
