@@ -13,6 +13,11 @@ pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(sndfile REQUIRED IMPORTED_TARGET sndfile)
 pkg_check_modules(kissfft REQUIRED IMPORTED_TARGET kissfft-float)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(yaml_cpp REQUIRED IMPORTED_TARGET yaml-cpp)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 
 # The pthread build of OpenBLAS is the one that may be called from several threads at once (the
 # serial build has no lock around its buffers, the OpenMP build brings a pool that spins). It is
