@@ -204,7 +204,9 @@ class OperatorLowering {
   InstrOp operator()(const op::Cast&) const { return instr::Cast{elements(in(0))}; }
   InstrOp operator()(const op::SoftmaxStats& op) const {
     const auto x = local(in(0));
-    return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1), op.scale};
+    const Dim& vocab = last_dim(in(0));
+    return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1), op.scale,
+                               vocab.padding > 0 ? vocab.size - vocab.padding : 0};
   }
   InstrOp operator()(const op::RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
   InstrOp operator()(const op::TokenLoss& op) const {
@@ -247,7 +249,9 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Sample& op) const {
     const auto logits = local(in(0));
-    return instr::Sample{logits[0], logits[1], local(in(1))[1], op.temperature, op.top_k, op.top_p};
+    const std::int64_t padding = last_dim(in(0)).padding;
+    return instr::Sample{logits[0], logits[1] - padding, local(in(1))[1], op.temperature, op.top_k, op.top_p,
+                         padding};
   }
 
   InstrOp operator()(const op::AllReduce& op) const {
@@ -373,6 +377,8 @@ class OperatorLowering {
   }
   // The begin of this device's part of dimension `d`.
   Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
+
+  const Dim& last_dim(TensorId t) const { return c_.graph[c_.graph[t].dims.back()]; }
 
   // The first row of this device's part of a table. Only the first dimension of a table may be split.
   Coord first_row(TensorId table) const { return Coord{layout(table).dims[0], rows(table)}; }

@@ -191,7 +191,7 @@ class Exchange {
   static const std::vector<Part>& held_as(const std::string& name, const StateTensor& wanted,
                                           const std::map<std::string, std::vector<Part>>& sources) {
     const auto found = sources.find(name);
-    if (found == sources.end() || found->second.front().tensor->shape != wanted.shape)
+    if (found == sources.end() || found->second.front().tensor->saved.shape != wanted.saved.shape)
       throw Error(Code::kBadLayout,
                   fmt::format("{} {}", name,
                               found == sources.end() ? "is no weight of the program it comes from"

@@ -180,6 +180,7 @@ class Kernel {
   void operator()(const instr::Cast& o) const { kernels::convert(o.n, in(0), out(0)); }
   void operator()(const instr::SoftmaxStats& o) const {
     copy_unless_in_place(0, 0);
+    if (o.vocab > 0) kernels::mask_columns(o.rows, o.width, o.vocab - at(o.first), out(0));
     kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), floats_out(1), floats_out(2),
                            floats_out(3), static_cast<float>(o.scale));
   }
@@ -365,7 +366,7 @@ class Kernel {
     for (std::int64_t b = 0; b < o.batch; ++b) {
       const std::int32_t* row = tokens(1) + b * o.request;
       const std::int64_t position = row[kRequestStart] + row[kRequestCount] - 1;
-      const float* const logits = floats(0) + b * o.vocab;
+      const float* const logits = floats(0) + b * (o.vocab + o.padding);
       tokens_out(0)[b] = kNoToken;
       floats_out(1)[b] = 0;
       if (!kernels::all_finite(o.vocab, logits)) continue;

@@ -30,6 +30,8 @@ struct Dim {
   std::int64_t size = 0;
   std::int64_t ring = 1;  // devices of the ring in whose zigzag order (zigzag.h) tensors keep this dimension;
                           // set by the shard pass
+  bool pads = false;      // the shard pass may lengthen it, so that the axes that split it divide it
+  std::int64_t padding = 0;  // elements at its end that stand for nothing; set by the shard pass
   bool operator==(const Dim&) const = default;
 };
 
@@ -51,7 +53,8 @@ enum class TensorClass : std::uint8_t {
 // The place of a tensor in a checkpoint. It is one of
 //   - a whole tensor called `name`;
 //   - `slices` tensors, each a slice along the first dimension;
-//   - a part of a tensor that holds parts of other tensors too.
+//   - a part of a tensor that holds parts of other tensors too;
+//   - without padding: the first rows of ours, as many as `shape` has.
 // With slices and a part, each slice is such a part.
 struct SavedAs {
   std::string name;                 // with slices, "*" stands for the number of the slice; empty: not saved

@@ -14,6 +14,7 @@ std::string describe(const Graph& graph, const Mesh& mesh, TensorId t) {
   for (std::size_t d = 0; d < graph[t].dims.size(); ++d) {
     const Dim& dim = graph[graph[t].dims[d]];
     text += fmt::format("{}{}={}", d ? ", " : "", dim.name, dim.size);
+    if (dim.padding > 0) text += fmt::format(" padding {}", dim.padding);
     if (dim.ring > 1) text += fmt::format(" zigzag {}", dim.ring);
   }
   text += "]";

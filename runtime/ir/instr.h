@@ -252,11 +252,13 @@ struct Accumulate {  // x[n] -> sum[n]
   bool operator==(const Accumulate&) const = default;
 };
 // logits[rows, width], targets i32[rows] -> e (in the place of logits), m'[rows], s'[rows], target
-// logit[rows]; the logits are multiplied by `scale` first
+// logit[rows]; the logits are multiplied by `scale` first. Columns from `vocab` on, of the whole vocabulary,
+// are padding and have no probability; 0: there are none.
 struct SoftmaxStats {
   std::int64_t rows = 0, width = 0;
   Coord first;
   double scale = 1;
+  std::int64_t vocab = 0;
   bool operator==(const SoftmaxStats&) const = default;
 };
 struct RescaleSums {  // s'[rows], m'[rows], m[rows] -> s[rows]
@@ -408,12 +410,13 @@ struct SelectRow {
   Zigzag order;
   bool operator==(const SelectRow&) const = default;
 };
-// logits[batch, vocab], requests i32[batch, request] -> token i32[batch], logp[batch] of that token
+// logits[batch, vocab + padding], requests i32[batch, request] -> token i32[batch], logp[batch] of that token
 struct Sample {
   std::int64_t batch = 0, vocab = 0, request = 0;
   double temperature = 0;
   std::int64_t top_k = 0;
   double top_p = 1;
+  std::int64_t padding = 0;
   bool operator==(const Sample&) const = default;
 };
 

@@ -99,7 +99,7 @@ void fields(AnyOf<SumRows> auto& o, auto&& v) {
 }
 void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
-  v("rows", o.rows), v("width", o.width), v("first", o.first), v("scale", o.scale);
+  v("rows", o.rows), v("width", o.width), v("first", o.first), v("scale", o.scale), v("vocab", o.vocab);
 }
 void fields(AnyOf<RescaleSums> auto& o, auto&& v) { v("rows", o.rows); }
 void fields(AnyOf<TokenLoss> auto& o, auto&& v) {
@@ -150,7 +150,7 @@ void fields(AnyOf<SelectRow> auto& o, auto&& v) {
 }
 void fields(AnyOf<Sample> auto& o, auto&& v) {
   v("batch", o.batch), v("vocab", o.vocab), v("request", o.request), v("temperature", o.temperature),
-      v("top_k", o.top_k), v("top_p", o.top_p);
+      v("top_k", o.top_k), v("top_p", o.top_p), v("padding", o.padding);
 }
 void fields(AnyOf<Prefetch> auto& o, auto&& v) { v("from", o.from), v("bytes", o.bytes), v("row", o.row); }
 void fields(AnyOf<Store> auto& o, auto&& v) { v("to", o.to), v("bytes", o.bytes), v("row", o.row); }

@@ -50,6 +50,7 @@ class Propagation {
         stages_(axis_of_stages(mesh, parallel)),
         out_{graph.dims, graph.tensors, {}, graph.outputs, {}},
         layouts_(out_, mesh, tokens_, completed) {
+    pad_dims(out_, mesh_, declared_);
     order_sequence(out_, graph.nodes, mesh_, declared_);
     out_.nodes.reserve(2 * graph.nodes.size());
     rounds_gradients_ = parallel.gradients == kBfloat16;

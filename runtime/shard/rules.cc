@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -222,7 +223,7 @@ class Declarations {
       }
     const Dim& dim = graph_[tensor.dims[d]];
     const std::int64_t parts = mesh_.size(layout.dims[d]), pieces = pieces_for(parts, tensor, d);
-    if (dim.size % pieces == 0) return;
+    if (dim.pads || dim.size % pieces == 0) return;
     const AxisId axis = layout.dims[d].back();
     const std::int64_t others = parts / mesh_.size(axis);
     NotDivisible not_divisible{axis, {}, Error(Code::kBadLayout, "")};
@@ -244,7 +245,8 @@ class Declarations {
 
   bool divides(const Tensor& tensor, const Layout& layout) const {
     for (std::size_t d = 0; d < layout.dims.size(); ++d)
-      if (graph_[tensor.dims[d]].size % mesh_.size(layout.dims[d]) != 0) return false;
+      if (const Dim& dim = graph_[tensor.dims[d]]; !dim.pads && dim.size % mesh_.size(layout.dims[d]) != 0)
+        return false;
     return true;
   }
 
@@ -405,6 +407,22 @@ std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, c
     return declare(graph, mesh, parallel, strictness);
   } catch (NotDivisible& not_divisible) {
     throw not_divisible.error.legal(legal_sizes(not_divisible, graph, mesh, parallel, strictness));
+  }
+}
+
+void pad_dims(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared) {
+  std::vector<std::int64_t> multiple(graph.dims.size(), 1);
+  for (std::size_t t = 0; t < declared.size(); ++t)
+    for (const auto& layout : {declared[t].layout, declared[t].used})
+      for (std::size_t d = 0; layout && d < layout->dims.size(); ++d) {
+        std::int64_t& of = multiple[graph.tensors[t].dims[d].index()];
+        of = std::lcm(of, mesh.size(layout->dims[d]));
+      }
+  for (std::size_t d = 0; d < multiple.size(); ++d) {
+    Dim& dim = graph.dims[d];
+    if (!dim.pads) continue;
+    dim.padding = (multiple[d] - dim.size % multiple[d]) % multiple[d];
+    dim.size += dim.padding;
   }
 }
 

@@ -53,4 +53,8 @@ enum class Rules : std::uint8_t {
 std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
                                          Rules strictness = Rules::kAllMustApply);
 
+// Lengthens the dimensions that may be padded (Dim::pads), each by as little as lets the axes of all declared
+// layouts divide it.
+void pad_dims(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared);
+
 }  // namespace hyperrun

@@ -354,7 +354,7 @@ class PlanReader {
                in.saved_slices(),
                in.saved_from(),
                in.saved_of()};
-    check(fits(s.saved, elements(s.shape)));
+    check(fits(s.saved, s.shape));
     s.layout = read_layout(in.layout());
     s.offset = Bytes(in.offset());
     s.bytes = Bytes(in.bytes());
@@ -362,10 +362,14 @@ class PlanReader {
     return s;
   }
 
-  // True if a tensor of `ours` elements can have this place in a checkpoint.
-  static bool fits(const SavedAs& saved, std::uint64_t ours) {
+  // True if a tensor of this shape can have this place in a checkpoint, which lacks rows of padding.
+  static bool fits(const SavedAs& saved, const std::vector<std::int64_t>& shape) {
     const auto there = elements(saved.shape), slices = static_cast<std::uint64_t>(saved.slices);
+    const std::uint64_t ours = elements(shape);
     if (saved.slices < 1 || ours % slices != 0 || saved.of < 0) return false;
+    if (saved.of == 0 && saved.slices == 1 && there < ours)
+      return !shape.empty() && shape.size() == saved.shape.size() &&
+             std::equal(shape.begin() + 1, shape.end(), saved.shape.begin() + 1);
     if (saved.of == 0) return ours / slices == there;
     const std::uint64_t of = static_cast<std::uint64_t>(saved.of), rows = there / of;
     if (there == 0 || there % of != 0 || ours / slices % rows != 0 || saved.from < 0) return false;

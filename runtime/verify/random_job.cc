@@ -82,7 +82,7 @@ ModelSpec random_model(Dice& dice) {
   m.head_dim = dice.one_of({2, 4, 8});
   m.hidden = dice.one_of({8, 20, 24, 48, 64});
   m.ffn = dice.one_of({8, 12, 24, 40, 64});
-  m.vocab = dice.one_of({258, 264, 280, 320});
+  m.vocab = dice.one_of({257, 258, 264, 280, 320});
   m.sequence = dice.one_of({8, 12, 16, 20, 24, 32});
   m.tied_head = dice.chance(1, 2);
   if (dice.chance(1, 4)) m.experts = random_experts(dice, m.layers);

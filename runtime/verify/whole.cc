@@ -45,11 +45,28 @@ std::vector<double> in_order(const std::vector<double>& values, const Placed& te
   return result;
 }
 
+// Leaves out the padding of all dimensions.
+std::vector<double> without_padding(std::vector<double> values, const Placed& tensor) {
+  std::int64_t inner = 1;
+  for (std::size_t d = tensor.padding.size(); d-- > 0; inner *= tensor.shape[d] - tensor.padding[d]) {
+    if (tensor.padding[d] == 0) continue;
+    const std::int64_t length = tensor.shape[d] * inner, kept = length - tensor.padding[d] * inner;
+    std::vector<double> left;
+    for (std::int64_t at = 0; at < std::ssize(values); at += length)
+      left.insert(left.end(), values.begin() + at, values.begin() + at + kept);
+    values = std::move(left);
+  }
+  return values;
+}
+
 }  // namespace
 
 Placed placed(const Graph& graph, TensorId t) {
   Placed placed{graph[t].dtype, graph.shape(t), graph.layouts[t.index()], {}};
-  for (const DimId d : graph[t].dims) placed.rings.push_back(graph[d].ring);
+  for (const DimId d : graph[t].dims) {
+    placed.rings.push_back(graph[d].ring);
+    placed.padding.push_back(graph[d].padding);
+  }
   return placed;
 }
 
@@ -82,7 +99,7 @@ std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& p
   }
   for (std::size_t d = 0; d < tensor.rings.size(); ++d)
     if (tensor.rings[d] > 1) result = in_order(result, tensor, d);
-  return result;
+  return without_padding(std::move(result), tensor);
 }
 
 std::optional<std::pair<int, int>> disagreement(const Placed& tensor, const Mesh& mesh, const Parts& parts) {

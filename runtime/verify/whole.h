@@ -18,11 +18,12 @@ struct Placed {
   std::vector<std::int64_t> shape;  // global
   Layout layout;
   std::vector<std::int64_t> rings;  // Dim::ring of each dimension; empty: all are in their natural order
+  std::vector<std::int64_t> padding = {};  // Dim::padding of each dimension; empty: none
 };
 Placed placed(const Graph& graph, TensorId t);
 
 // The whole value: slices are put together in their natural order; partial results are reduced in double, in
-// the order of the devices.
+// the order of the devices. Padding is left out.
 std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& parts);
 
 // The first two devices that hold the same part with different bits.

@@ -169,6 +169,18 @@ TEST(SavedRuns, OfSlicesOfAFusedTensor) {
   EXPECT_EQ(runs[1].bytes, 12 * 4);
 }
 
+// Rows of padding have no place in a file.
+TEST(SavedRuns, OfATensorWithPadding) {
+  StateTensor t;
+  t.shape = {8, 3};
+  t.saved = {"embed", {5, 3}};
+  const std::vector<SavedRun> runs = saved_runs(t);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].there, 0);
+  EXPECT_EQ(runs[0].ours, 0U);
+  EXPECT_EQ(runs[0].bytes, 5 * 3 * 4);
+}
+
 // Weights of 16 bits, as most published ones are.
 struct Narrow {
   DType dtype;

@@ -53,6 +53,8 @@ class Rules : public ::testing::Test {
     mesh_.axes = {{"dp", 2}, {"tp", 2}};
   }
 
+  const Dim& vocab(const Graph& graph) const { return graph[graph[graph.find("logits")].dims.back()]; }
+
   static ShardRule rule(std::string tensor, std::string dim, std::vector<std::string> axes) {
     return {std::move(tensor), {{std::move(dim), std::move(axes)}}, "job.textproto:12:3"};
   }
@@ -128,6 +130,18 @@ TEST_F(Rules, Zero1SplitsTheFirstDimensionThatDividesOfMomentsOnly) {
   EXPECT_EQ(layout_of("layers.0.ffn.up.adam_m").dims, (std::vector<AxisList>{kTp, kDp}));
   EXPECT_EQ(layout_of("embed.adam_v").dims, (std::vector<AxisList>{{1, 0}, kNone}));
   EXPECT_EQ(layout_of("final_norm.adam_m").dims, (std::vector<AxisList>{kDp}));
+}
+
+// The embedding is split by 3, the head by 2 x 3: 42 is the least multiple of both that is not below 40.
+TEST_F(Rules, AVocabularyIsPaddedForAllThatSplitsIt) {
+  mesh_.axes = {{"dp", 2}, {"tp", 3}};
+  parallel_.rules = {rule("embed", "vocab", {"tp"}), rule("head", "vocab", {"tp", "dp"})};
+  const Graph padded = shard(graph_, mesh_, parallel_);
+  EXPECT_EQ(vocab(padded).size, 42);
+  EXPECT_EQ(vocab(padded).padding, 2);
+  EXPECT_EQ(padded[padded.find("embed")].saved.shape, (std::vector<std::int64_t>{40, 12}));
+  parallel_.rules = {rule("embed", "vocab", {"dp"})};
+  EXPECT_EQ(vocab(shard(graph_, mesh_, parallel_)).padding, 0);
 }
 
 // hidden = 12 and vocab = 40 are not divisible by all axes together, so each axis splits a dimension of its

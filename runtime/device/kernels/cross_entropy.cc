@@ -1,5 +1,6 @@
 #include "runtime/device/kernels/cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -57,6 +58,16 @@ void set_element(Array x, std::int64_t i, float value) {
   typed(x.dtype(), [&]<class T>(T) { x.as<T>()[i] = rounded<T>(value); });
 }
 }  // namespace
+
+// The lowest number of both formats. It is finite: where a device has no other column, e = exp(l - m_local)
+// stays a number, and exp(m_local - m) is 0.
+constexpr float kLowest = -0x1.FEp127F;
+
+void mask_columns(std::int64_t rows, std::int64_t vocab_local, std::int64_t first, Array logits) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = std::max<std::int64_t>(first, 0); column < vocab_local; ++column)
+      set_element(logits, row * vocab_local + column, kLowest);
+}
 
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                    const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local,

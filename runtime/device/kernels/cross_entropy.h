@@ -20,6 +20,10 @@
 
 namespace hyperrun::kernels {
 
+// Sets the logits [rows, vocab_local] of the columns from `first` on to the lowest number of their format, so
+// that they have no probability. `first` may lie outside of the columns.
+void mask_columns(std::int64_t rows, std::int64_t vocab_local, std::int64_t first, Array logits);
+
 // Overwrites logits [rows, vocab_local] with e, and writes m_local, s_local, t_local [rows]. t_local is the
 // target's logit if the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local >
 // 0. Logits are first multiplied by `scale`, which is above 0.

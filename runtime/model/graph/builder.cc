@@ -18,6 +18,7 @@ Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
       head_dim(graph.add_dim("head_dim", m.head_dim)),
       ffn_width(graph.add_dim("ffn", m.ffn)),
       vocab(graph.add_dim("vocab", m.vocab)) {
+  graph.dims[vocab.index()].pads = true;
   if (u.slots > 0) slots = graph.add_dim("slots", u.slots);
   if (!u.generates()) return;
   request = graph.add_dim("request", kRequestPages + (u.context + u.page - 1) / u.page);
