@@ -292,21 +292,23 @@ Session session_of(const Source& source) try {
   throw source.alone ? e : at_job_line(e, source.loaded.source);
 }
 
-// Warns if the plan splits nothing: then several devices are no faster than one, and each holds the whole
-// model.
-void warn_if_nothing_is_split(const Session& session) {
+bool is_split_weight_of_a_layer(const StateTensor& t) {
+  return t.cls == TensorClass::kWeight && t.name.starts_with("layers.") &&
+         std::ranges::any_of(t.layout.dims, [](const AxisList& axes) { return !axes.empty(); });
+}
+
+// Warns if the plan splits no layer: then several devices are hardly faster than one, and each holds all
+// layers.
+void warn_if_no_layer_is_split(const Session& session) {
   const int devices = session.job.supernode.devices;
-  const auto shares = [](const Program& p) {
-    return std::ranges::any_of(p.instrs, [](const Instr& i) { return communicates(i.stream); });
-  };
-  const auto role_shares = [&](const Role& r) { return std::ranges::any_of(r.programs, shares); };
-  if (devices == 1 || std::ranges::any_of(session.plan.roles, role_shares)) return;
+  const auto splits = [](const Role& r) { return std::ranges::any_of(r.state, is_split_weight_of_a_layer); };
+  if (devices == 1 || std::ranges::any_of(session.plan.roles, splits)) return;
   const ModelSpec& model = session.job.model;
   std::fprintf(
       stderr,
-      "--devices %d: nothing of this model divides by %d, so each device holds and computes all of "
-      "it; a number that divides its heads of keys and values (%d), ffn (%d) or vocab (%d) shares that\n",
-      devices, devices, model.kv_heads, model.ffn, model.vocab);
+      "--devices %d: nothing of this model's layers divides by %d, so each device holds and computes all "
+      "of them; a number that divides the heads of keys and values (%d) or ffn (%d) shares that\n",
+      devices, devices, model.kv_heads, model.ffn);
 }
 
 }  // namespace
@@ -315,7 +317,7 @@ int generate_text(const GenerateArguments& arguments) {
   Source source = find_job(arguments);
   apply_arguments(arguments, source.loaded.job);
   const Session session = session_of(source);
-  if (source.alone) warn_if_nothing_is_split(session);
+  if (source.alone) warn_if_no_layer_is_split(session);
   const Tokenizer tokenizer = tokenizer_of(session.job);
   check_vocab(session.job, tokenizer);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);

@@ -423,7 +423,7 @@ TEST_F(RefusedCheckpoint, IsGeneratedFromByDevicesThatShareNothing) {
   };
   const Finished seven = generated("7"), two = generated("2");
   EXPECT_THAT(seven, Succeeded());
-  EXPECT_THAT(seven.err, HasSubstr("--devices 7: nothing of this model divides by 7"));
+  EXPECT_THAT(seven.err, HasSubstr("--devices 7: nothing of this model's layers divides by 7"));
   EXPECT_THAT(two, Succeeded());
   EXPECT_EQ(two.err.find("nothing of this model"), std::string::npos) << two;
 }
