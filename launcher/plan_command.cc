@@ -134,6 +134,7 @@ int plan_job(const PlanArguments& arguments) {
   if (!arguments.out.empty()) require_place_for_job(arguments);
   if (!arguments.svg.empty()) require_place_for_picture(arguments);
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
+  refuse_uneven_layers(loaded);
   const Job& job = loaded.job;
   try {
     require_possible(job, arguments);

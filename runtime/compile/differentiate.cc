@@ -121,7 +121,7 @@ class Backward {
     const TensorId dy = of(n.outputs[0]);
     if (dy.valid())
       contribute(n, n.inputs[0],
-                 emit(n, op::Rope{!op.inverse, op.neighbours}, {dy, n.inputs[1]},
+                 emit(n, op::Rope{!op.inverse, op.neighbours, op.first}, {dy, n.inputs[1]},
                       {gradient_tensor(n.inputs[0])})[0]);
   }
 
@@ -137,8 +137,9 @@ class Backward {
     const TensorId d_o = of(n.outputs[0]);
     if (!d_o.valid()) return;
     const TensorId q = n.inputs[0], k = n.inputs[1], v = n.inputs[2];
-    const auto out = emit(n, op::AttentionGrad{op.causal}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
-                          {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
+    const auto out =
+        emit(n, op::AttentionGrad{op.causal, op.window, op.scale}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
+             {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
     for (std::size_t i = 0; i < 3; ++i) contribute(n, n.inputs[i], out[i]);
   }
 

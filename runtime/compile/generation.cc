@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/precision.h"
+#include "runtime/ir/families.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/shard/rules.h"
 
@@ -93,7 +94,7 @@ GenerationShape generation_shape(const Job& job) {
         .legal(fmt::format("1 to {}", shape.context))
         .fix("take one of these, or leave chunk out");
   const std::int64_t learned = std::max(job.model.positions, job.model.sequence);
-  if (job.model.name == "gpt2" && shape.context > learned)
+  if (family_of(job.model).learned_positions && shape.context > learned)
     throw refusal(fmt::format("the model knows {} positions", learned), "context")
         .legal(fmt::format("1 to {}", learned))
         .fix("take a smaller context");

@@ -107,15 +107,17 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
-    if (!node_.inputs.empty())
-      return instr::RopeTable{rows(out(0)), table.back(), op.theta, {}, {}, op.scaling};
-    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0), order(out(0), 0), op.scaling};
+    instr::RopeTable made{rows(out(0)), table.back(), op.theta, {}, {}, {}, rope_magnitude(op.scaling)};
+    if (op.scaling != RopeScaling{})
+      made.frequencies = rope_frequencies(table.back(), op.theta, op.scaling, op.longest);
+    if (node_.inputs.empty()) made.first = part(out(0), 0), made.order = order(out(0), 0);
+    return made;
   }
   InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
     const auto table = local(in(1));
     return instr::Rope{op.inverse, op.neighbours, table.size() > 2, x[0], x[1], product(x, 2, x.size() - 1),
-                       x.back(),   table.back()};
+                       x.back(),   table.back(),  op.first};
   }
   InstrOp operator()(const op::Join&) const { return join<instr::Join>(in(0), in(1)); }
   InstrOp operator()(const op::JoinGrad&) const { return join<instr::JoinGrad>(out(0), out(1)); }
@@ -130,6 +132,8 @@ class OperatorLowering {
     o.pages = keys[0] * keys[1];
     o.page = keys[width - 2];
     o.context = op.context;
+    o.window = op.window < op.context ? op.window : 0;
+    o.scale = op.scale;
     if (width > 4) {
       HR_CHECK(keys[2] == 1, "a device holds one part");
       o.parts = c_.graph[c_.graph[in(4)].dims[2]].size;
@@ -158,9 +162,9 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Route& op) const {
     const auto logits = local(in(0));  // [batch, seq, experts]
-    return instr::Route{rows(in(0)),  logits.back(), op.choices, op.sigmoid,
-                        op.normalize, op.scale,      op.groups,  op.group_choices,
-                        op.capacity,  op.group,      logits[1],  order(in(0), 1)};
+    return instr::Route{rows(in(0)), logits.back(),   op.choices,       op.sigmoid,  op.normalize,
+                        op.scale,    op.groups,       op.group_choices, op.capacity, op.group,
+                        logits[1],   order(in(0), 1), op.group_best};
   }
   InstrOp operator()(const op::RouteGrad& op) const {
     const op::Route& f = op.forward;
@@ -397,9 +401,11 @@ class OperatorLowering {
     return op;
   }
   template <class Op>
-  Op attention(bool causal) const {
+  Op attention(const auto& op) const {
     auto o = attention<Op>();
-    o.causal = causal;
+    o.causal = op.causal, o.scale = op.scale;
+    // A window that no query fills is none.
+    o.window = op.window < c_.graph[c_.graph[in(0)].dims[1]].size ? op.window : 0;
     return o;
   }
   // The ring in whose zigzag order the sequence is; 1: the natural order.
@@ -408,15 +414,20 @@ class OperatorLowering {
   template <class Op>
   Op whole_attention(const auto& op) const {
     HR_CHECK((!op.causal || ring_of_sequence() == 1) && layout(in(0)).dims[1].empty(), node_.name);
-    return attention<Op>(op.causal);
+    return attention<Op>(op);
   }
   // The first step is plain attention: within one device's part, the zigzag order has the plain causal mask.
+  // A window's depends on the device.
   template <class First, class Further>
   InstrOp step(const auto& op) const {
     HR_CHECK((!op.causal || ring_of_sequence() == c_.mesh.size(op.axes)) && layout(in(0)).dims[1] == op.axes,
              node_.name);
-    if (op.step == 0) return attention<First>(op.causal);
-    auto further = attention<Further>(op.causal);
+    if (op.step == 0) {
+      auto first = attention<First>(op);
+      if (first.window > 0) first.ring = op.axes;
+      return first;
+    }
+    auto further = attention<Further>(op);
     further.ring = op.axes;
     further.step = op.step;
     return further;

@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/overloaded.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/score_pairs.h"
 #include "runtime/ir/touched.h"
 
 namespace hyperrun {
@@ -15,16 +16,17 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 
-// Accounts for attention that writes its scores. It computes the masked half as well. Its backward pass need
-// not compute the scores again: four products instead of five (or of five halves with a causal mask).
-void write_scores(double heads, double scores_of_a_head, bool causal, bool backward, const Scores& s,
+// Accounts for attention that writes its scores. It computes the masked ones as well: `masked` times as many
+// as are needed. Its backward pass need not compute the scores again: four products instead of five (or of
+// five halves with a causal mask).
+void write_scores(double heads, double scores_of_a_head, double masked, bool backward, const Scores& s,
                   ComputeCost& cost) {
   if (s.forward.value == 0) return;
   const bool together = s.together(heads);
   const Figure& bytes =
       backward ? (together ? s.backward : s.backward_apart) : (together ? s.forward : s.forward_apart);
   cost.score_bytes = heads * scores_of_a_head * bytes.value;
-  cost.flops *= (backward ? 4.0 / 5 : 1) * (causal ? 2 : 1);
+  cost.flops *= (backward ? 4.0 / 5 : 1) * masked;
 }
 
 void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost) {
@@ -67,7 +69,7 @@ double traffic_of(std::span<const Instr* const> kernel, const Mesh& mesh) {
 }
 
 // Sets the share of the cube's peak that an instruction reaches.
-void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cost) {
+void set_efficiency(const Instr& instr, const Mesh& mesh, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
                     blocks_of_rows(instr)};
@@ -75,11 +77,12 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
   };
   const auto attention = [&](const auto& o, bool backward = false) {
     // A query meets as many keys without a mask as it does on average in a causal sequence of twice the
-    // length.
-    cost.depth = machine.attention.at(static_cast<double>(o.causal ? o.seq : 2 * o.seq));
+    // length, and with a window as few as in a shorter one.
+    const auto seq = static_cast<double>(o.seq), pairs = static_cast<double>(double_pairs_of(o, mesh));
+    cost.depth = machine.attention.at(std::max(1.0, pairs / seq));
     cost.depth_curve = &machine.attention;
-    write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
-                 o.causal, backward, machine.scores, cost);
+    write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), seq * seq,
+                 pairs > 0 ? 2 * seq * seq / pairs : 1, backward, machine.scores, cost);
   };
   std::visit(Overloaded{
                  [&](const instr::Gemm& o) { product(o.m, o.n, o.k); },
@@ -92,7 +95,8 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
                  [&](const instr::AttentionGrad& o) { attention(o, true); },
                  // Each query meets all keys of the context.
                  [&](const instr::CachedAttention& o) {
-                   cost.depth = machine.attention.at(static_cast<double>(o.context));
+                   cost.depth = machine.attention.at(
+                       static_cast<double>(o.window > 0 ? std::min(o.context, o.window) : o.context));
                    cost.depth_curve = &machine.attention;
                  },
                  [&](const instr::AttentionStep& o) { attention(o); },
@@ -150,7 +154,7 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
   cost.bytes = static_cast<double>(w.hbm.value);
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
-  if (cube) set_efficiency(instr, machine, cost);
+  if (cube) set_efficiency(instr, mesh, machine, cost);
   return cost;
 }
 

@@ -73,20 +73,21 @@ class Kernel {
                            o.addend ? in(o.centered ? 7 : 5) : nullptr, out(0), floats_out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
-    const std::vector<double> frequencies = rope_frequencies(o.head_dim, o.theta, o.scaling);
+    const std::vector<double> frequencies =
+        o.frequencies.empty() ? rope_frequencies(o.head_dim, o.theta, {}) : o.frequencies;
     if (!at_.in.empty()) {
       for (std::int64_t i = 0; i < o.positions; ++i)
-        kernels::rope_table(tokens(0)[i], 1, frequencies, floats_out(0) + i * o.head_dim);
+        kernels::rope_table(tokens(0)[i], 1, frequencies, floats_out(0) + i * o.head_dim, o.magnitude);
       return;
     }
     each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
-      kernels::rope_table(position, n, frequencies, floats_out(0) + i * o.head_dim);
+      kernels::rope_table(position, n, frequencies, floats_out(0) + i * o.head_dim, o.magnitude);
     });
   }
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim, lines = o.each ? o.batch * o.seq : o.seq;
     kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, lines, o.heads, o.head_dim, in(0), width,
-                  floats(1), out(0), width, o.turned, kernels::Pairs(o.neighbours));
+                  floats(1), out(0), width, o.turned, kernels::Pairs(o.neighbours), o.at_front);
   }
   void operator()(const instr::Join& o) const {
     kernels::join(o.rows, o.repeat, o.left, o.right, in(0), in(1), out(0));
@@ -95,19 +96,23 @@ class Kernel {
     kernels::join_backward(o.rows, o.repeat, o.left, o.right, in(0), out(0), out(1));
   }
   void operator()(const instr::Attention& o) const {
+    if (!o.ring.empty()) return window_step(o, 0);
     kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), floats_out(1), at_.scratch);
   }
   void operator()(const instr::AttentionGrad& o) const {
+    if (!o.ring.empty()) return window_step_grad(o, 0);
     kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), floats(4), in(5), out(0),
                                 out(1), out(2), at_.scratch);
   }
   void operator()(const instr::AttentionStep& o) const {
     for (const std::size_t i : {0, 1}) copy_unless_in_place(3 + i, i);
+    if (o.window > 0) return window_step(o, o.step);
     kernels::zigzag_attention(attention_shape(o), keys_of(o), in(0), in(1), in(2), out(0), floats_out(1),
                               at_.scratch);
   }
   void operator()(const instr::AttentionStepGrad& o) const {
     copy_unless_in_place(6, 0);
+    if (o.window > 0) return window_step_grad(o, o.step);
     kernels::zigzag_attention_backward(attention_shape(o), keys_of(o), in(0), in(1), in(2), in(3), floats(4),
                                        in(5), out(0), out(1), out(2), at_.scratch);
   }
@@ -130,7 +135,7 @@ class Kernel {
   }
   void operator()(const instr::Route& o) const {
     kernels::Routing how = routing(o);
-    how.groups = o.groups, how.group_choices = o.group_choices;
+    how.groups = o.groups, how.group_choices = o.group_choices, how.group_best = o.group_best;
     kernels::route(how, floats(0), at_.in.size() > 1 ? floats(1) : nullptr, floats_out(0), tokens_out(1),
                    floats_out(2), scratch());
     if (o.capacity > 0) admit(o, how);
@@ -476,8 +481,29 @@ class Kernel {
             .kv_heads = o.kv_heads,
             .head_dim = o.head_dim,
             .causal = o.causal,
+            .scale = static_cast<float>(o.scale),
             .rounded = rounds(instr_),
-            .value_dim = o.value_dim};
+            .value_dim = o.value_dim,
+            .window = o.window};
+  }
+
+  // The positions of the part that the device `back` before this one in the ring holds.
+  template <class Op>
+  kernels::Stretches stretches(const Op& o, std::int64_t back) const {
+    const std::int64_t n = c_.mesh.size(o.ring), r = (c_.mesh.index(c_.device, o.ring) + n - back) % n;
+    const Zigzag order{n, o.seq / 2};
+    return {order.position(r * o.seq), order.position(r * o.seq + o.seq / 2)};
+  }
+  template <class Op>
+  void window_step(const Op& o, std::int64_t step) const {
+    kernels::window_attention(attention_shape(o), stretches(o, 0), stretches(o, step), step > 0, in(0), in(1),
+                              in(2), out(0), floats_out(1), at_.scratch);
+  }
+  template <class Op>
+  void window_step_grad(const Op& o, std::int64_t step) const {
+    kernels::window_attention_backward(attention_shape(o), stretches(o, 0), stretches(o, step), step > 0,
+                                       in(0), in(1), in(2), in(3), floats(4), in(5), out(0), out(1), out(2),
+                                       at_.scratch);
   }
 
   template <class Op>

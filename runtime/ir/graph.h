@@ -116,23 +116,25 @@ struct RowSquares { bool centered = false; bool operator==(const RowSquares&) co
 struct Norm { double eps = 0; bool centered = false; bool operator==(const Norm&) const = default; };       // x, w, squares [, sums, bias] -> y
 struct NormDots { bool centered = false; bool operator==(const NormDots&) const = default; };  // dy, x, w [, sums] -> sum of dy x w [, sum of dy w]
 struct NormGrad { double eps = 0; bool centered = false; bool operator==(const NormGrad&) const = default; };  // dy, x, w, squares, dots [, sums, sums of dy w] [, addend] -> dx, dw
-struct RopeTable { double theta = 0; RopeScaling scaling; bool operator==(const RopeTable&) const = default; };    // [positions] -> [seq, head_dim], with positions one table for each sequence
-// Rotates pairs among the last elements of x's last dimension, as many elements as the table is wide. A pair
-// is two neighbours, or one element of each half.
-struct Rope { bool inverse = false, neighbours = false; bool operator==(const Rope&) const = default; };  // x, table -> y
+// `longest`: the length of the longest text, on which some scalings depend.
+struct RopeTable { double theta = 0; RopeScaling scaling; std::int64_t longest = 0; bool operator==(const RopeTable&) const = default; };    // [positions] -> [seq, head_dim], with positions one table for each sequence
+// Rotates pairs among the last elements of x's last dimension (`first`: the first ones), as many elements as the
+// table is wide. A pair is two neighbours, or one element of each half.
+struct Rope { bool inverse = false, neighbours = false, first = false; bool operator==(const Rope&) const = default; };  // x, table -> y
 // Concatenates along the last dimension. b may lack dimensions of a just before it; it is then repeated.
 struct Join { bool operator==(const Join&) const = default; };          // a, b -> a followed by b
 struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
 // `causal`: a query sees the keys up to its own position. Otherwise it sees its whole sequence, as in an
-// encoder.
-struct Attention { bool causal = true; bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse
+// encoder. With a `window` it sees only so many of these keys, the last ones. `scale`: the factor of the scores;
+// 0: 1 / sqrt(head_dim).
+struct Attention { bool causal = true; std::int64_t window = 0; double scale = 0; bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse
 // Causal attention with a cache: queries against the keys and values in pages, [batch, pages, page, kv_heads, ...],
 // and those of this pass, which it adds to the pages. `context`: the most positions of a sequence. If pages are in
 // parts, [batch, pages, part, page, ...], the results of each part stay apart: o gets a first dimension `part`, and
 // lse is an output too.
-struct CachedAttention { std::int64_t context = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values [, lse]
+struct CachedAttention { std::int64_t context = 0, window = 0; double scale = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values [, lse]
 struct MergeParts { bool operator==(const MergeParts&) const = default; };  // o and lse of each part -> o
-struct AttentionGrad { bool causal = true; bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
+struct AttentionGrad { bool causal = true; std::int64_t window = 0; double scale = 0; bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 // x Phi(x), with Phi approximated by tanh (Hendrycks and Gimpel 2016), like GPT-2.
 struct Gelu { bool operator==(const Gelu&) const = default; };          // x -> y
 struct GeluGrad { bool operator==(const GeluGrad&) const = default; };  // x, dy -> dx
@@ -143,6 +145,7 @@ struct SwiGluGrad { bool operator==(const SwiGluGrad&) const = default; };  // g
 struct Route { std::int32_t choices = 1; bool sigmoid = false, normalize = true; double scale = 1, aux = 0;  // logits [, bias] -> gates, ids, load
                std::int32_t groups = 1, group_choices = 1;  // groups of experts, and how many a token chooses from
                std::int32_t capacity = 0, group = 0;        // see Tensor::capacity
+               std::int32_t group_best = 2;                 // scores of a group whose sum ranks it
                bool operator==(const Route&) const = default; };
 struct RouteGrad { Route forward; bool operator==(const RouteGrad&) const = default; };    // logits, ids, dgates [, load: with aux] -> dlogits
 struct Dispatch { bool operator==(const Dispatch&) const = default; };                     // x, ids -> rows, counts
@@ -192,8 +195,8 @@ struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator
 struct Shift { AxisList axes; bool operator==(const Shift&) const = default; };  // sends to the next device along the axes, receives from the one before
 // One step of attention round a ring: a device's queries against the keys and values of the device `step` before
 // it along the axes (step 0: its own). Each further step merges its result with that of the steps before.
-struct AttentionStep { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
-struct AttentionStepGrad { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
+struct AttentionStep { AxisList axes; int step = 0; bool causal = true; std::int64_t window = 0; double scale = 0; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
+struct AttentionStepGrad { AxisList axes; int step = 0; bool causal = true; std::int64_t window = 0; double scale = 0; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 // These move counts and rows of experts along axes, from the devices that have the tokens to those that have the
 // experts, or `back`.

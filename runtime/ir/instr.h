@@ -91,15 +91,18 @@ struct RopeTable {
   double theta = 0;
   Coord first;
   Zigzag order;
-  RopeScaling scaling;
+  std::vector<double> frequencies;  // of the pairs; empty: theta^(-2i / head_dim)
+  double magnitude = 1;             // factor of cosines and sines
   bool operator==(const RopeTable&) const = default;
 };
-// x[batch, seq, heads, head_dim], table[., turned] -> y: the last `turned` elements of each head are rotated
+// x[batch, seq, heads, head_dim], table[., turned] -> y: the last `turned` elements of each head are rotated,
+// or the first
 struct Rope {
   bool inverse = false;
   bool neighbours = false;  // a pair is two neighbours; else one element of each half
   bool each = false;        // each sequence has a table of its own
   std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, turned = 0;
+  bool at_front = false;
   bool operator==(const Rope&) const = default;
 };
 struct Join {  // a[rows, repeat, left], b[rows, right] -> [rows, repeat, left + right]
@@ -113,15 +116,23 @@ struct JoinGrad {
 };
 // q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_heads,head_dim], v[.., value_dim]
 // -> o[batch,seq,kv_heads,group,value_dim], lse; scratch last.
-// `causal`: a query sees the keys up to its own position; else all keys of its sequence.
+// `causal`: a query sees the keys up to its own position; else all keys of its sequence. `window`: only so
+// many of them, the last ones; 0: all. `ring`: a sequence with a window is in the zigzag order of these
+// devices. `scale`: the factor of the scores; 0: 1 / sqrt(head_dim).
 struct Attention {
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool causal = true;
+  std::int64_t window = 0;
+  AxisList ring;
+  double scale = 0;
   bool operator==(const Attention&) const = default;
 };
 struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool causal = true;
+  std::int64_t window = 0;
+  AxisList ring;
+  double scale = 0;
   bool operator==(const AttentionGrad&) const = default;
 };
 // Attention of a generation's pass (requests.h): each sequence's queries against the keys and values in its
@@ -134,6 +145,8 @@ struct CachedAttention {
   std::int64_t context = 0;  // most positions of a sequence
   std::int64_t parts = 1;    // parts of a page; this device has one. With several, o is float32 and partial.
   Coord part;
+  std::int64_t window = 0;
+  double scale = 0;
   bool operator==(const CachedAttention&) const = default;
 };
 struct MergeParts {  // float32[parts, batch, seq, heads, width], lse[parts, batch, heads, seq] -> o
@@ -148,6 +161,8 @@ struct AttentionStep {  // q, k, v, o, lse -> o, lse; scratch last
   AxisList ring;
   std::int64_t step = 0;
   bool causal = true;
+  std::int64_t window = 0;
+  double scale = 0;
   bool operator==(const AttentionStep&) const = default;
 };
 struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch last
@@ -155,6 +170,8 @@ struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch la
   AxisList ring;
   std::int64_t step = 0;
   bool causal = true;
+  std::int64_t window = 0;
+  double scale = 0;
   bool operator==(const AttentionStepGrad&) const = default;
 };
 struct Gelu {  // x[n] -> y[n]
@@ -198,6 +215,7 @@ struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scr
   std::int64_t group = 0;
   std::int64_t seq = 0;  // tokens of a sequence
   Zigzag order;
+  std::int64_t group_best = 2;  // scores of a group whose sum ranks it
   bool operator==(const Route&) const = default;
 };
 struct RouteGrad {  // logits, ids i32, dgates [, load: with aux] -> dlogits

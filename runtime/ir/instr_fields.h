@@ -37,13 +37,12 @@ void fields(AnyOf<NormGrad> auto& o, auto&& v) {
 }
 void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
-  v("order", o.order);
-  v("factor", o.scaling.factor), v("low_freq_factor", o.scaling.low_freq_factor);
-  v("high_freq_factor", o.scaling.high_freq_factor), v("original_sequence", o.scaling.original_sequence);
+  v("order", o.order), v("frequencies", o.frequencies), v("magnitude", o.magnitude, 1.0);
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
   v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),
       v("head_dim", o.head_dim), v("turned", o.turned), v("neighbours", o.neighbours), v("each", o.each);
+  v("at_front", o.at_front);
 }
 void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
   v("rows", o.rows), v("repeat", o.repeat), v("left", o.left), v("right", o.right);
@@ -51,11 +50,13 @@ void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim), v("value_dim", o.value_dim), v("causal", o.causal, true);
+  v("window", o.window), v("ring", o.ring), v("scale", o.scale);
 }
 void fields(AnyOf<CachedAttention> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group);
   v("head_dim", o.head_dim), v("value_dim", o.value_dim), v("request", o.request);
   v("pages", o.pages), v("page", o.page), v("context", o.context), v("parts", o.parts), v("part", o.part);
+  v("window", o.window), v("scale", o.scale);
 }
 void fields(AnyOf<MergeParts> auto& o, auto&& v) {
   v("parts", o.parts), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads), v("width", o.width);
@@ -63,7 +64,7 @@ void fields(AnyOf<MergeParts> auto& o, auto&& v) {
 void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim), v("ring", o.ring), v("step", o.step), v("value_dim", o.value_dim);
-  v("causal", o.causal, true);
+  v("causal", o.causal, true), v("window", o.window), v("scale", o.scale);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad> auto& o, auto&& v) {
   v("n", o.n), v("groups", o.groups), v("width", o.width);
@@ -82,6 +83,7 @@ void fields(AnyOf<Route, RouteGrad> auto& o, auto&& v) {
   if constexpr (requires { o.groups; }) {
     v("groups", o.groups), v("group_choices", o.group_choices), v("capacity", o.capacity);
     v("group", o.group), v("seq", o.seq), v("order", o.order);
+    v("group_best", o.group_best, std::int64_t{2});
   }
 }
 void fields(AnyOf<Dispatch, Combine, CombineGrad> auto& o, auto&& v) {

@@ -3,6 +3,7 @@
 // protobuf.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,7 +50,21 @@ struct CapacitySpec {
   bool operator==(const CapacitySpec&) const = default;
 };
 
-// A mixture of experts in place of the SwiGLU of the layers from `dense_layers` on.
+// Layers from the first to the last, both included: each, or one of `every`.
+struct LayerRange {
+  std::int32_t first_layer = 0, last_layer = 0, every = 1;
+
+  bool has(std::int32_t layer) const {
+    return layer >= first_layer && layer <= last_layer && (layer - first_layer) % every == 0;
+  }
+  bool operator==(const LayerRange&) const = default;
+};
+
+inline bool any_has(const std::vector<LayerRange>& ranges, std::int32_t layer) {
+  return std::ranges::any_of(ranges, [&](const LayerRange& r) { return r.has(layer); });
+}
+
+// A mixture of experts in place of the SwiGLU of the layers from `dense_layers` on, but those of `dense`.
 struct ExpertsSpec {
   std::int32_t count = 0;    // 0: none
   std::int32_t choices = 2;  // experts that each token chooses
@@ -65,7 +80,12 @@ struct ExpertsSpec {
   std::int32_t groups = 1;         // groups of consecutive experts
   std::int32_t group_choices = 1;  // groups that a token chooses its experts from, the best ones
   CapacitySpec capacity;
+  std::int32_t group_best = 2;    // scores of a group, the best ones, whose sum ranks it: 1 or 2
+  std::vector<LayerRange> dense;  // further layers without experts
 
+  bool in_layer(std::int32_t layer) const {
+    return count > 0 && layer >= dense_layers && !any_has(dense, layer);
+  }
   bool operator==(const ExpertsSpec&) const = default;
 };
 
@@ -110,7 +130,17 @@ struct ModelSpec {
   // For encoders only; their `sequence` is the number of tokens of an item.
   std::int32_t inputs = 0;    // width of a token's input vector
   std::int32_t features = 0;  // width of a token's output vector
+  std::string from;           // the config.json of the fields that the job leaves out; empty once it is read
+  bool attention_bias = false;            // on queries, keys, values and the output of attention
+  bool mlp_bias = false;                  // on the three products of a SwiGLU
+  std::int32_t window = 0;                // positions that a token sees, with its own; 0: all before it
+  std::vector<LayerRange> window_layers;  // the layers with the window; empty: all
+  std::int32_t rotary_dim = 0;  // elements of a head that turn, the first ones; 0: all (or latent.rope_dim)
 
+  // The window of a layer; 0: none.
+  std::int32_t window_of(std::int32_t layer) const {
+    return window_layers.empty() || any_has(window_layers, layer) ? window : 0;
+  }
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -3,24 +3,25 @@
 #include "runtime/base/any_of.h"
 #include "runtime/base/overloaded.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/score_pairs.h"
 #include "runtime/ir/touched.h"
 
 namespace hyperrun {
 namespace {
 
-// Causal attention, or a step of a causal ring, has half of the seq x seq scores; else all of them are
-// needed. The forward pass is one product of depth head_dim (`of_heads`) and one of value_dim (`of_values`).
-// The backward pass is three, which include the scores again, and two.
-std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t of_values) {
-  const std::int64_t scores = o.batch * o.kv_heads * o.group * o.seq * o.seq;
-  return (o.causal ? 1 : 2) * scores * (of_heads * o.head_dim + of_values * o.value_dim);
+// Causal attention, or a step of a causal ring, has half of the seq x seq scores, or fewer with a window;
+// else all of them are needed. The forward pass is one product of depth head_dim (`of_heads`) and one of
+// value_dim (`of_values`). The backward pass is three, which include the scores again, and two.
+std::int64_t attention_flops(const auto& o, const Mesh& mesh, std::int64_t of_heads, std::int64_t of_values) {
+  return o.batch * o.kv_heads * o.group * double_pairs_of(o, mesh) *
+         (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
 // Cached attention is counted for sequences of full length: all of `context` but this pass's tokens are in
 // the cache. Each part has an equal share of them.
 std::int64_t cached_flops(const instr::CachedAttention& o) {
-  const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // twice the average number of keys of a query
-  return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim) / o.parts;
+  return o.batch * o.kv_heads * o.group * double_pairs(o.context, o.seq, o.window) *
+         (o.head_dim + o.value_dim) / o.parts;
 }
 // The bytes that one device sends with a bandwidth-optimal algorithm.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
@@ -46,8 +47,8 @@ Work work(const Instr& instr, const Mesh& mesh) {
   w.flops = Flops(std::visit(
       Overloaded{
           [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
-          [](const instr::Attention& o) { return attention_flops(o, 1, 1); },
-          [](const instr::AttentionGrad& o) { return attention_flops(o, 3, 2); },
+          [&](const instr::Attention& o) { return attention_flops(o, mesh, 1, 1); },
+          [&](const instr::AttentionGrad& o) { return attention_flops(o, mesh, 3, 2); },
           [](const instr::CachedAttention& o) { return cached_flops(o); },
           [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
           [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
@@ -55,8 +56,8 @@ Work work(const Instr& instr, const Mesh& mesh) {
           [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
           [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
           [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
-          [](const instr::AttentionStep& o) { return attention_flops(o, 1, 1); },
-          [](const instr::AttentionStepGrad& o) { return attention_flops(o, 3, 2); },
+          [&](const instr::AttentionStep& o) { return attention_flops(o, mesh, 1, 1); },
+          [&](const instr::AttentionStepGrad& o) { return attention_flops(o, mesh, 3, 2); },
           [](const instr::RowSums& o) { return o.rows * o.width; },
           [](const instr::RowSquares& o) { return (o.centered ? 3 : 2) * o.rows * o.width; },
           [](const instr::Norm& o) { return (o.centered ? 4 : 2) * o.rows * o.width; },

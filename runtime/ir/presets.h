@@ -56,7 +56,7 @@ inline constexpr std::array<PresetRule, 4> kRing{{{"layers.*.attention.o", "seq"
                                                   {"ids", "seq", "ring"},
                                                   {"targets", "seq", "ring"},
                                                   {"layers.*.attention.cache.*", "part", "ring"}}};
-inline constexpr std::array<PresetRule, 14> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
+inline constexpr std::array<PresetRule, 15> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
                                                      {"layers.*.attention.cache.*", "kv_heads", "tp"},
                                                      {"layers.*.attention.wk", "kv_heads", "tp"},
                                                      {"layers.*.attention.wv", "kv_heads", "tp"},
@@ -69,12 +69,13 @@ inline constexpr std::array<PresetRule, 14> kTensor{{{"layers.*.attention.wq", "
                                                      {"layers.*.attention.wq.bias", "kv_heads", "tp"},
                                                      {"layers.*.attention.wk.bias", "kv_heads", "tp"},
                                                      {"layers.*.attention.wv.bias", "kv_heads", "tp"},
+                                                     {"layers.*.ffn.gate.bias", "ffn", "tp"},
                                                      {"layers.*.ffn.up.bias", "ffn", "tp"}}};
 inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
 // Weights are split in two directions. Activations between layers are split in two as well; behind a product
 // they are split along the sequence over y. Products gather the operands that they need whole, and their
 // partial results are scattered.
-inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+inline constexpr std::array<PresetRule, 48> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
                                                        {"layers.*.attention.cache.*", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wk", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wv", "kv_heads", "tpx"},
@@ -117,6 +118,7 @@ inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq",
                                                        {"layers.*.attention.wk.bias", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wv.bias", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wo.bias", "hidden", "tpy"},
+                                                       {"layers.*.ffn.gate.bias", "ffn", "tpx"},
                                                        {"layers.*.ffn.up.bias", "ffn", "tpx"},
                                                        {"layers.*.ffn.down.bias", "hidden", "tpy"},
                                                        {"*.norm.bias", "hidden", "tpy"},

@@ -34,6 +34,7 @@ class FieldPrinter {
   void put(const Zigzag& z) { out_ << "zigzag:" << z.ring << '*' << z.chunk; }
   void put(const std::vector<std::int64_t>& list) { put_list(list); }
   void put(const std::vector<Coord>& list) { put_list(list); }
+  void put(const std::vector<double>& list) { put_list(list); }
   template <class T>
   void put_list(const std::vector<T>& list) {
     out_ << '[';

@@ -32,8 +32,8 @@ class TouchedOperand {
   }
   // The op reads the positions before this pass from the pages, and writes those of this pass.
   Bytes operator()(const instr::CachedAttention& o) const {
-    if (is_in(4)) return cached(o, o.context - o.seq, o.head_dim);
-    if (is_in(5)) return cached(o, o.context - o.seq, o.value_dim);
+    if (is_in(4)) return cached(o, seen_before(o), o.head_dim);
+    if (is_in(5)) return cached(o, seen_before(o), o.value_dim);
     if (is_out(1)) return cached(o, o.seq, o.head_dim);
     if (is_out(2)) return cached(o, o.seq, o.value_dim);
     return rest();
@@ -64,6 +64,11 @@ class TouchedOperand {
   Bytes matrices(std::int64_t groups, std::int64_t rows) const {
     const std::int64_t used = std::min(groups_in(tile_of(instr_), groups), rows);
     return Bytes(operand_.bytes.value / groups * used);
+  }
+  // Positions before this pass that any of its queries sees.
+  static std::int64_t seen_before(const instr::CachedAttention& o) {
+    const std::int64_t all = o.context - o.seq;
+    return o.window > 0 ? std::min(all, o.window - 1) : all;
   }
   Bytes cached(const instr::CachedAttention& o, std::int64_t positions, std::int64_t width) const {
     return elements(o.batch * positions * o.kv_heads * width / o.parts);

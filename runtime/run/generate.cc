@@ -18,9 +18,11 @@
 #include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"
 #include "runtime/control/controller.h"
+#include "runtime/ir/families.h"
 #include "runtime/ir/programs.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/model/checkpoint/safetensors.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/rank/room.h"
@@ -42,6 +44,17 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kDefaultTokens = 64;  // limit for each prompt; fewer if no more fit
 
+// Sets the rate of a DeepSeek-V3 whose experts are balanced by a bias of their scores. A config.json does not
+// say whether there is one, and a generation does not depend on the rate.
+void find_balance(const fs::path& directory, ModelSpec& model) {
+  const Family& family = family_of(model);
+  if (model.experts.count == 0 || family.experts != Experts::kDeepseek || !family.normalizes) return;
+  const SafetensorsReader weights(directory);
+  const bool balanced = std::ranges::any_of(
+      weights.tensors(), [](const auto& entry) { return entry.first.ends_with("e_score_correction_bias"); });
+  if (balanced) model.experts.bias_rate = 1e-3;
+}
+
 // A job for a checkpoint without one: its model, tensor parallel on `devices` devices with enough HBM.
 LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   const HfConfig config = read_config(directory);
@@ -49,6 +62,7 @@ LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   Job& job = loaded.job;
   job.name = "generate";
   job.model = config.model;
+  find_balance(directory, job.model);
   job.supernode.devices = std::max(devices, 1);
   job.supernode.hbm = kGiB * (1 << 20);  // replaced by the peak once the plan is compiled
   job.training.precision = config.dtype == DType::kBF16 ? kBfloat16 : kFloat32;

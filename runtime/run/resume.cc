@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/device/state_files.h"
+#include "runtime/ir/families.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/run/resume_changes.h"
@@ -44,7 +46,36 @@ class Differences {
 // The rows of the table of learned positions; 0 if the model has none. `positions` is 0 for a table that is
 // as long as a sequence.
 std::int32_t rows_of_positions(const ModelSpec& m) {
-  return m.name == "gpt2" ? std::max(m.positions, m.sequence) : 0;
+  const Family* const family = find_family(m.name);
+  return family != nullptr && family->learned_positions ? std::max(m.positions, m.sequence) : 0;
+}
+
+void compare_rope(Differences& d, const RopeScaling& model, const RopeScaling& job) {
+  d.compare("rope_scaling.type", model.type, job.type);
+  d.compare("rope_scaling.factor", model.factor, job.factor);
+  d.compare("rope_scaling.low_freq_factor", model.low_freq_factor, job.low_freq_factor);
+  d.compare("rope_scaling.high_freq_factor", model.high_freq_factor, job.high_freq_factor);
+  d.compare("rope_scaling.original_sequence", model.original_sequence, job.original_sequence);
+  d.compare("rope_scaling.attention_factor", model.attention_factor, job.attention_factor);
+  d.compare("rope_scaling.beta_fast", model.beta_fast, job.beta_fast);
+  d.compare("rope_scaling.beta_slow", model.beta_slow, job.beta_slow);
+  d.compare("rope_scaling.mscale", model.mscale, job.mscale);
+  d.compare("rope_scaling.mscale_all_dim", model.mscale_all_dim, job.mscale_all_dim);
+  d.compare("rope_scaling.truncate", model.truncate, job.truncate);
+  d.compare("rope_scaling.short_factor", joined(model.short_factor), joined(job.short_factor));
+  d.compare("rope_scaling.long_factor", joined(model.long_factor), joined(job.long_factor));
+}
+
+// Compares what only some layers have, in the first layer that differs.
+void compare_layers(Differences& d, const ModelSpec& model, const ModelSpec& job) {
+  for (std::int32_t l = 0; l < std::min(model.layers, job.layers); ++l) {
+    if (model.window_of(l) == job.window_of(l) && model.experts.in_layer(l) == job.experts.in_layer(l))
+      continue;
+    d.compare(fmt::format("the window of layer {}", l).c_str(), model.window_of(l), job.window_of(l));
+    d.compare(fmt::format("having experts in layer {}", l).c_str(), model.experts.in_layer(l),
+              job.experts.in_layer(l));
+    return;
+  }
 }
 
 // Compares all fields that change the weights or the computation. The length of a sequence may differ, except
@@ -61,13 +92,11 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("ffn", model.ffn, job.ffn);
   d.compare("vocab", model.vocab, job.vocab);
   d.compare("rope_theta", model.rope_theta, job.rope_theta);
-  d.compare("rope_scaling.factor", model.rope_scaling.factor, job.rope_scaling.factor);
-  d.compare("rope_scaling.low_freq_factor", model.rope_scaling.low_freq_factor,
-            job.rope_scaling.low_freq_factor);
-  d.compare("rope_scaling.high_freq_factor", model.rope_scaling.high_freq_factor,
-            job.rope_scaling.high_freq_factor);
-  d.compare("rope_scaling.original_sequence", model.rope_scaling.original_sequence,
-            job.rope_scaling.original_sequence);
+  d.compare("attention_bias", model.attention_bias, job.attention_bias);
+  d.compare("mlp_bias", model.mlp_bias, job.mlp_bias);
+  d.compare("rotary_dim", model.rotary_dim, job.rotary_dim);
+  compare_rope(d, model.rope_scaling, job.rope_scaling);
+  compare_layers(d, model, job);
   d.compare("norm_eps", model.norm_eps, job.norm_eps);
   d.compare("tied_head", model.tied_head, job.tied_head);
   d.compare("positions", rows_of_positions(model), rows_of_positions(job));
@@ -75,12 +104,13 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("experts.choices", model.experts.choices, job.experts.choices);
   d.compare("experts.ffn", model.experts.ffn, job.experts.ffn);
   d.compare("experts.shared", model.experts.shared, job.experts.shared);
-  d.compare("experts.dense_layers", model.experts.dense_layers, job.experts.dense_layers);
   d.compare("experts.scoring", model.experts.scoring, job.experts.scoring);
   d.compare("experts.normalize", model.experts.normalize, job.experts.normalize);
   d.compare("experts.scale", model.experts.scale, job.experts.scale);
   d.compare("experts.groups", model.experts.groups, job.experts.groups);
   d.compare("experts.group_choices", model.experts.group_choices, job.experts.group_choices);
+  if (job.experts.groups > 1)
+    d.compare("experts.group_best", model.experts.group_best, job.experts.group_best);
   d.compare("latent.q_rank", model.latent.q_rank, job.latent.q_rank);
   d.compare("latent.kv_rank", model.latent.kv_rank, job.latent.kv_rank);
   d.compare("latent.nope_dim", model.latent.nope_dim, job.latent.nope_dim);

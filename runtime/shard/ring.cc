@@ -29,7 +29,8 @@ class RingBuilder {
       found = {step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
                                                                 : node_.outputs[0],
                step + 1 < devices_ ? like(node_.outputs[1], step) : node_.outputs[1]};
-      emit(step, op::AttentionStep{axes_, step, std::get<op::Attention>(node_.op).causal}, std::move(inputs),
+      const auto& whole = std::get<op::Attention>(node_.op);
+      emit(step, op::AttentionStep{axes_, step, whole.causal, whole.window, whole.scale}, std::move(inputs),
            found);
       keys = next;
     }
@@ -48,7 +49,8 @@ class RingBuilder {
       dq = step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
                                                             : node_.outputs[0];
       const Pair part{like(node_.outputs[1], step), like(node_.outputs[2], step)};
-      emit(step, op::AttentionStepGrad{axes_, step, std::get<op::AttentionGrad>(node_.op).causal},
+      const auto& whole = std::get<op::AttentionGrad>(node_.op);
+      emit(step, op::AttentionStepGrad{axes_, step, whole.causal, whole.window, whole.scale},
            std::move(inputs), {dq, part.first, part.second});
       if (step == 0)
         own = part;

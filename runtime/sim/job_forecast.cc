@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/families.h"
+#include "runtime/ir/score_pairs.h"
 
 namespace hyperrun {
 namespace {
@@ -27,21 +29,27 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const double tokens = static_cast<double>(sequences) * m.sequence;
   const std::int64_t hidden = m.hidden, further = m.mtp.layers, layers = m.layers + further;
   const ExpertsSpec& e = m.experts;
-  const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
+  std::int64_t with_experts = 0, pairs = 0;  // layers; twice the pairs of one head in all layers
+  for (std::int32_t l = 0; l < layers; ++l) {
+    with_experts += e.in_layer(l) ? 1 : 0;
+    pairs += double_pairs(m.sequence, m.sequence, l < m.layers ? m.window_of(l) : 0);
+  }
   // Tokens beyond an expert's capacity are not computed.
   const double kept = e.capacity.factor > 0 ? std::min(1.0, e.capacity.factor) : 1.0;
   const double mixture = static_cast<double>(hidden * e.count) +
                          3.0 * static_cast<double>(hidden * e.ffn) * (kept * e.choices + e.shared);
-  const std::int64_t matrices = m.name == "gpt2" ? 2 : 3;  // a GELU has no gate beside it
+  const Family* const family = find_family(m.name);
+  const std::int64_t matrices =
+      family != nullptr && family->learned_positions ? 2 : 3;  // a GELU has no gate beside it
   const std::int64_t without_experts = layers * attention_weights(m) +
                                        (layers - with_experts) * matrices * hidden * m.ffn +
                                        further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;
   const double weights = static_cast<double>(without_experts) + static_cast<double>(with_experts) * mixture;
-  // Causal attention computes half of the scores. Two products forward and four backward, two FLOPs a
-  // multiplication.
+  // Causal attention computes half of the scores, or fewer in a window. Two products forward and four
+  // backward, two FLOPs a multiplication.
   const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
   const double attention =
-      3 * tokens * m.sequence * static_cast<double>(layers * m.heads * (m.head_dim + value_dim));
+      3.0 * static_cast<double>(sequences) * static_cast<double>(pairs) * m.heads * (m.head_dim + value_dim);
   return 6 * tokens * weights + attention;
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "runtime/ir/axis_list.h"
+#include "runtime/ir/families.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/spec/job_check_media.h"
@@ -215,7 +216,8 @@ class Checker {
              {m.latent.kv_rank, "latent.kv_rank"},
              {m.latent.nope_dim, "latent.nope_dim"},
              {m.latent.rope_dim, "latent.rope_dim"},
-             {m.latent.value_dim, "latent.value_dim"}});
+             {m.latent.value_dim, "latent.value_dim"},
+             {m.rotary_dim, "rotary_dim"}});
     divides(by.sequence, "sequence",
             {{m.sequence, "sequence"},
              {m.positions, "positions"},
@@ -483,6 +485,13 @@ void fill_pipeline(Job& job, const JobSource& source) {
   }
 }
 
+// Fills in the ends of ranges: the last layer.
+void fill_layers(std::vector<LayerRange>& ranges, std::int32_t layers, const char* field,
+                 const JobSource& source) {
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    if (!source.has(fmt::format("{}[{}].last_layer", field, i))) ranges[i].last_layer = layers - 1;
+}
+
 }  // namespace
 
 std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
@@ -490,10 +499,18 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
   if (!source.has("name")) job.name = name_from(source.path);
   ModelSpec& m = job.model;
   if (!source.has("model.kv_heads")) m.kv_heads = m.heads;
-  if (!source.has("model.tied_head")) m.tied_head = m.name == "gpt2";
-  if (!source.has("model.ffn") && m.name == "mixtral") {
+  const Family& family = family_of(m);
+  fill_layers(m.window_layers, m.layers, "model.window_layers", source);
+  fill_layers(m.experts.dense, m.layers, "model.experts.dense", source);
+  if (m.experts.count > 0 && !source.has("model.experts.normalize")) m.experts.normalize = family.normalizes;
+  if (m.experts.count > 0 && !source.has("model.experts.group_best"))
+    m.experts.group_best = family.group_best;
+  if (source.has("model.rope_scaling") && !source.has("model.rope_scaling.type"))
+    m.rope_scaling.type = m.rope_scaling.original_sequence > 0 ? kLlama3Rope : kLinearRope;
+  if (!source.has("model.tied_head")) m.tied_head = family.learned_positions;
+  if (!source.has("model.ffn") && family.experts == Experts::kMixtral) {
     m.ffn = m.experts.ffn;
-  } else if (!source.has("model.ffn") && m.name == "gpt2") {
+  } else if (!source.has("model.ffn") && family.learned_positions) {
     m.ffn = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{4} * m.hidden, 1 << 22));
   } else if (!source.has("model.ffn")) {
     std::int64_t wide = (std::int64_t{8} * m.hidden + 2) / 3;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/ir/families.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
 
@@ -17,7 +18,9 @@ class ModelChecker {
 
   void run() {
     heads();
-    gpt2();
+    learned_positions();
+    biases();
+    window();
     rope();
     latent();
     experts();
@@ -36,23 +39,70 @@ class ModelChecker {
              "model.kv_heads")
           .legal(list(divisors(m.heads)))
           .fix("choose a legal value, or another number of heads");
-    if (m.head_dim % 2 != 0 && m.latent.kv_rank == 0 && m.name != "gpt2")
+    if (m.head_dim % 2 != 0 && m.latent.kv_rank == 0 && !family_.learned_positions && m.rotary_dim == 0)
       report(Code::kBadValue, of(m.head_dim, "head_dim") + " is odd, and RoPE turns pairs", "model.head_dim")
           .legal("an even number")
           .fix(source_.has("model.head_dim") ? "choose an even number"
                                              : "head_dim is hidden / heads: change one, or give head_dim");
   }
 
-  // Checks fields that only GPT-2 has, or that it has not.
-  void gpt2() {
+  // The names of families for which `has` is true: "llama" or "qwen3".
+  template <class Has>
+  static std::string names_of(Has has) {
+    std::string names;
+    for (const Family& f : families())
+      if (has(f)) names += (names.empty() ? "" : " or ") + in_quotes(f.name);
+    return names;
+  }
+
+  // Refuses a field that the family does not have.
+  template <class Has>
+  void needs_family(bool given, const char* field, const std::string& what, Has has) {
+    if (!given || has(family_)) return;
+    report(Code::kBadValue, in_quotes(job_.model.name) + " has no " + what, "model." + std::string(field))
+        .legal(fmt::format("{} with name: {}", in_quotes(field), names_of(has)))
+        .fix("remove it, or change the name");
+  }
+
+  void biases() {
     const ModelSpec& m = job_.model;
-    if (m.name != "gpt2") {
-      if (m.positions > 0)
-        report(Code::kBadValue, in_quotes(m.name) + " has no learned positions", "model.positions")
-            .legal("\"positions\" with name: \"gpt2\"")
-            .fix("remove it, or change the name");
-      return;
+    needs_family(m.attention_bias, "attention_bias",
+                 family_.qkv_bias ? "bias on the output of attention; those on q, k and v it always has"
+                                  : "biases in attention",
+                 [](const Family& f) { return f.may_have_attention_bias; });
+    needs_family(m.mlp_bias, "mlp_bias", "biases in its SwiGLU",
+                 [](const Family& f) { return f.may_have_mlp_bias; });
+  }
+
+  void ranges(const std::vector<LayerRange>& list, const std::string& field) {
+    const std::int32_t last = job_.model.layers - 1;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const LayerRange& r = list[i];
+      if (r.first_layer <= r.last_layer && r.last_layer <= last) continue;
+      report(Code::kBadValue, fmt::format("there are no layers {} to {}", r.first_layer, r.last_layer),
+             fmt::format("{}[{}]", field, i))
+          .legal(fmt::format("first_layer up to last_layer, both of 0 to {}", last))
+          .fix("name layers of the model");
     }
+  }
+
+  void window() {
+    const ModelSpec& m = job_.model;
+    needs_family(m.window > 0, "window", "sliding window",
+                 [](const Family& f) { return f.windows != Windows::kNone; });
+    ranges(m.window_layers, "model.window_layers");
+    if (m.window == 0 && !m.window_layers.empty())
+      report(Code::kMissingField, "\"window_layers\" without a \"window\"", "model.window_layers")
+          .legal("a window of 1 to 16777216 positions")
+          .fix("add window: ..., or remove window_layers");
+  }
+
+  // Checks fields that only GPT-2 has, or that it has not.
+  void learned_positions() {
+    const ModelSpec& m = job_.model;
+    needs_family(m.positions > 0, "positions", "learned positions",
+                 [](const Family& f) { return f.learned_positions; });
+    if (!family_.learned_positions) return;
     const auto refuse = [&](bool wrong, const std::string& cause, const char* field,
                             const std::string& legal) {
       if (wrong)
@@ -86,25 +136,59 @@ class ModelChecker {
   }
 
   void rope() {
-    const RopeScaling& r = job_.model.rope_scaling;
+    const ModelSpec& m = job_.model;
+    needs_family(m.rotary_dim > 0, "rotary_dim", "part of a head that does not turn",
+                 [](const Family& f) { return f.turns_a_part; });
+    if (m.rotary_dim % 2 != 0 || m.rotary_dim > m.head_dim)
+      report(Code::kBadValue, of(m.rotary_dim, "rotary_dim") + " of " + of(m.head_dim, "head_dim"),
+             "model.rotary_dim")
+          .legal(fmt::format("even numbers up to {}", m.head_dim))
+          .fix("choose one, or leave it out for all elements");
+    const RopeScaling& r = m.rope_scaling;
+    if (r == RopeScaling{}) return;
     if (r.high_freq_factor <= r.low_freq_factor)
       report(Code::kBadValue, "high_freq_factor is not above low_freq_factor", "model.rope_scaling")
           .legal("low_freq_factor below high_freq_factor; 1 and 4 where they are left out")
           .fix("leave both out, or raise high_freq_factor");
+    if (r.beta_fast <= r.beta_slow)
+      report(Code::kBadValue, "beta_fast is not above beta_slow", "model.rope_scaling")
+          .legal("beta_slow below beta_fast; 1 and 32 where they are left out")
+          .fix("leave both out, or raise beta_fast");
+    if (r.type != kLinearRope && r.original_sequence == 0)
+      report(Code::kMissingField, in_quotes(r.type) + " has to know on which lengths the model was trained",
+             "model.rope_scaling")
+          .legal("original_sequence: 1 to 16777216")
+          .fix("add original_sequence: ...");
+    rope_factors(r);
+  }
+
+  void rope_factors(const RopeScaling& r) {
+    const ModelSpec& m = job_.model;
+    const std::int32_t width = m.latent.kv_rank > 0 ? m.latent.rope_dim
+                               : m.rotary_dim > 0   ? m.rotary_dim
+                                                    : m.head_dim;
+    const auto pairs = static_cast<std::size_t>(r.type == kLongRope ? width / 2 : 0);
+    const auto check = [&](const std::vector<double>& list, const char* field) {
+      if (list.size() == pairs) return;
+      report(Code::kBadValue,
+             fmt::format("{} numbers in {}, and {} has {}", list.size(), in_quotes(field), in_quotes(r.type),
+                         pairs == 0 ? "none" : fmt::format("one for each of {} pairs", pairs)),
+             fmt::format("model.rope_scaling.{}", field))
+          .legal(fmt::format("{} numbers", pairs))
+          .fix("give as many, or choose another type");
+    };
+    check(r.short_factor, "short_factor"), check(r.long_factor, "long_factor");
   }
 
   void latent() {
     const ModelSpec& m = job_.model;
-    const bool wanted = m.name == "deepseek_v3", given = m.latent.kv_rank > 0;
+    const bool wanted = family_.latent, given = m.latent.kv_rank > 0;
     if (wanted && !given)
       report(Code::kMissingField,
              in_quotes(m.name) + " has latent attention, and \"model\" has no \"latent\"", "model.name")
           .legal("latent { kv_rank: ... nope_dim: ... rope_dim: ... value_dim: ... }")
           .fix("add latent { ... }, or choose another model");
-    if (!wanted && given)
-      report(Code::kBadValue, in_quotes(m.name) + " has no latent attention", "model.latent")
-          .legal("\"latent\" with name: \"deepseek_v3\"")
-          .fix("remove it, or change the name");
+    needs_family(given, "latent", "latent attention", [](const Family& f) { return f.latent; });
     if (!wanted || !given) return;
     if (m.kv_heads != m.heads)
       report(Code::kBadValue, "in latent attention each head has keys and values of its own",
@@ -142,20 +226,30 @@ class ModelChecker {
           .fix("raise group_choices, or have fewer groups");
   }
 
-  void mixtral(const ExpertsSpec& e) {
+  // Refuses fields whose values are settled by the family.
+  void experts_of_family(const ExpertsSpec& e) {
     const ExpertsSpec plain;
-    if (e.shared != plain.shared || e.dense_layers != plain.dense_layers || e.scoring != plain.scoring ||
-        e.normalize != plain.normalize || e.scale != plain.scale || e.groups != plain.groups ||
-        e.bias_rate != plain.bias_rate)
-      report(Code::kBadValue,
-             "\"mixtral\" has experts in all layers, none shared, of normalized softmax scores",
-             "model.experts")
-          .legal("count, choices, ffn, aux_loss and capacity")
-          .fix("remove the other fields, or choose \"llama\"");
-    if (job_.model.ffn != e.ffn)
-      report(Code::kBadValue, "no layer of \"mixtral\" has a SwiGLU but the experts'", "model.ffn")
-          .legal(std::to_string(e.ffn))
-          .fix("leave ffn out");
+    const auto refuse = [&](bool differs, const std::string& cause, const std::string& legal) {
+      if (differs)
+        report(Code::kBadValue, in_quotes(job_.model.name) + " has " + cause, "model.experts")
+            .legal(legal)
+            .fix("remove the other fields, or choose \"llama\"");
+    };
+    const bool plain_scores = e.scoring == plain.scoring && e.bias_rate == plain.bias_rate;
+    const bool ungrouped = e.scale == plain.scale && e.groups == plain.groups && e.shared == plain.shared;
+    if (family_.experts == Experts::kMixtral)
+      refuse(!plain_scores || !ungrouped || e.dense_layers > 0 || !e.dense.empty() || !e.normalize,
+             "experts in all layers, none shared, of normalized softmax scores",
+             "count, choices, ffn, aux_loss and capacity");
+    if (family_.experts == Experts::kQwen)
+      refuse(!plain_scores || !ungrouped, "experts of softmax scores, none shared and in no groups",
+             "count, choices, ffn, normalize, dense_layers, dense, aux_loss and capacity");
+    if (family_.experts != Experts::kDeepseek) return;
+    refuse(!e.dense.empty(), "experts in all layers behind the first ones", "dense_layers in place of dense");
+    if (!family_.normalizes)
+      refuse(
+          !plain_scores || e.normalize, "experts of softmax scores that are not normalized",
+          "count, choices, ffn, shared, dense_layers, scale, groups, group_choices, aux_loss and capacity");
   }
 
   void capacity(const CapacitySpec& c) {
@@ -169,13 +263,19 @@ class ModelChecker {
 
   void experts() {
     const ExpertsSpec& e = job_.model.experts;
-    if (e.count == 0 && job_.model.name == "mixtral")
+    const bool always = family_.experts == Experts::kMixtral || family_.experts == Experts::kQwen;
+    if (e.count == 0 && always)
       report(Code::kMissingField,
              in_quotes(job_.model.name) + " has experts, and \"model\" has no \"experts\"", "model.name")
           .legal("experts { count: ... ffn: ... }")
           .fix("add experts { ... }, or choose another model");
     if (e.count == 0) return;
-    if (job_.model.name == "mixtral") mixtral(e);
+    experts_of_family(e);
+    if (family_.experts == Experts::kMixtral && job_.model.ffn != e.ffn)
+      report(Code::kBadValue, "no layer of \"mixtral\" has a SwiGLU but the experts'", "model.ffn")
+          .legal(std::to_string(e.ffn))
+          .fix("leave ffn out");
+    ranges(e.dense, "model.experts.dense");
     expert_groups(e);
     capacity(e.capacity);
     if (e.choices > e.count)
@@ -192,6 +292,7 @@ class ModelChecker {
   const Job& job_;
   const JobSource& source_;
   std::vector<Error>& errors_;
+  const Family& family_ = family_of(job_.model);
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The schema as C++: the member of the Job that each field of proto/job.proto fills, and the values that it
 // may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
-//   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, layout, block,
-//   optional (a block that is left out when it says nothing), list
+//   integer, real, reals, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, layout,
+//   block, optional (a block that is left out when it says nothing), list
 // and is handed members by reference; defaults are the members' own initial values (those that depend on
 // other fields are computed in job_check.cc).
 #pragma once
@@ -11,7 +11,9 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "runtime/ir/families.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/limits.h"
 #include "runtime/ir/presets.h"
@@ -42,12 +44,17 @@ struct Choice {
   std::string_view value;
   std::string_view meaning;
 };
-inline constexpr Choice kModels[] = {
-    {"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"},
-    {"qwen3", "the same, with a norm on each head of queries and keys"},
-    {"mixtral", "llama with experts"},
-    {"deepseek_v3", "latent attention, in which neighbours turn"},
-    {"gpt2", "LayerNorm, learned positions, GELU, biases; no dropout"},
+inline const std::vector<Choice> kModels = [] {
+  std::vector<Choice> choices;
+  for (const Family& family : families()) choices.push_back({family.name, family.meaning});
+  return choices;
+}();
+inline constexpr Choice kRopeTypes[] = {
+    {kLinearRope, "all pairs turn more slowly"},
+    {kDynamicRope, "a larger theta for long texts"},
+    {kYarnRope, "slow pairs turn more slowly, fast ones as before"},
+    {kLlama3Rope, "the same, with the bounds of Llama 3.1"},
+    {kLongRope, "a factor for each pair"},
 };
 inline constexpr Choice kScorings[] = {
     {"softmax", "probabilities over all experts"},
@@ -150,6 +157,13 @@ void fields(Visitor& v, CapacitySpec& c) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, LayerRange& r) {
+  v.integer("first_layer", r.first_layer, Need::kOptional, {0, 1 << 20});
+  v.integer("last_layer", r.last_layer, Need::kOptional, {0, 1 << 20});
+  v.integer("every", r.every, Need::kOptional, {1, limits::kLayers});
+}
+
+template <class Visitor>
 void fields(Visitor& v, ExpertsSpec& e) {
   v.integer("count", e.count, Need::kRequired, {1, limits::kExperts});
   v.integer("choices", e.choices, Need::kOptional, {1, limits::kExperts});
@@ -164,6 +178,8 @@ void fields(Visitor& v, ExpertsSpec& e) {
   v.integer("groups", e.groups, Need::kOptional, {1, limits::kExperts});
   v.integer("group_choices", e.group_choices, Need::kOptional, {1, limits::kExperts});
   v.optional("capacity", e.capacity);
+  v.integer("group_best", e.group_best, Need::kOptional, {1, 2});
+  v.list("dense", e.dense);
 }
 
 template <class Visitor>
@@ -187,6 +203,15 @@ void fields(Visitor& v, RopeScaling& r) {
   v.real("low_freq_factor", r.low_freq_factor, Need::kOptional, kAboveZero);
   v.real("high_freq_factor", r.high_freq_factor, Need::kOptional, kAboveZero);
   v.integer("original_sequence", r.original_sequence, Need::kOptional, {0, limits::kSequence});
+  v.choice("type", r.type, kRopeTypes);
+  v.real("attention_factor", r.attention_factor, Need::kOptional, kAtLeastZero);
+  v.real("beta_fast", r.beta_fast, Need::kOptional, kAboveZero);
+  v.real("beta_slow", r.beta_slow, Need::kOptional, kAboveZero);
+  v.real("mscale", r.mscale, Need::kOptional, kAtLeastZero);
+  v.real("mscale_all_dim", r.mscale_all_dim, Need::kOptional, kAtLeastZero);
+  v.flag("truncate", r.truncate);
+  v.reals("short_factor", r.short_factor, kAboveZero);
+  v.reals("long_factor", r.long_factor, kAboveZero);
 }
 
 template <class Visitor>
@@ -208,6 +233,12 @@ void fields(Visitor& v, ModelSpec& m) {
   v.optional("mtp", m.mtp);
   v.integer("positions", m.positions, Need::kOptional, {0, limits::kSequence});
   v.optional("rope_scaling", m.rope_scaling);
+  v.file("from", m.from, Need::kOptional);
+  v.flag("attention_bias", m.attention_bias);
+  v.flag("mlp_bias", m.mlp_bias);
+  v.integer("window", m.window, Need::kOptional, {0, limits::kSequence});
+  v.list("window_layers", m.window_layers);
+  v.integer("rotary_dim", m.rotary_dim, Need::kOptional, {0, limits::kHeadDim});
 }
 
 template <class Visitor>

@@ -100,6 +100,15 @@ void JobFiller::real(std::string_view name, double& out, Need need, RealRange ra
     out = v;
 }
 
+void JobFiller::reals(std::string_view name, std::vector<double>& out, RealRange range) {
+  for (int i = 0; i < size(name); ++i) {
+    out.push_back(message_.GetReflection()->GetRepeatedDouble(message_, field(name), i));
+    if (!contains(range, out.back()))
+      bad_value(path(name), in_quotes(name) + " cannot hold " + shortest(out.back()), describe(range),
+                kChoose);
+  }
+}
+
 void JobFiller::flag(std::string_view name, bool& out) {
   if (present(name, Need::kOptional, "")) out = message_.GetReflection()->GetBool(message_, field(name));
 }

@@ -26,6 +26,7 @@ class JobFiller {
   void integer(std::string_view name, std::int32_t& out, Need need, IntRange range);
   void integer(std::string_view name, std::uint64_t& out);
   void real(std::string_view name, double& out, Need need, RealRange range);
+  void reals(std::string_view name, std::vector<double>& out, RealRange range);
   void flag(std::string_view name, bool& out);
   void text(std::string_view name, std::string& out, Need need);
   // A path, which may hold any bytes but zero: a run's own job file may lie in any folder.

@@ -22,6 +22,7 @@ class JobDescriber {
   void integer(std::string_view name, std::int32_t&, Need, IntRange range) { note(name, describe(range)); }
   void integer(std::string_view name, std::uint64_t&) { note(name, "0 to 18446744073709551615"); }
   void real(std::string_view name, double&, Need, RealRange range) { note(name, describe(range)); }
+  void reals(std::string_view name, std::vector<double>&, RealRange range) { note(name, describe(range)); }
   void flag(std::string_view name, bool&) { note(name, "true, false"); }
   void text(std::string_view name, std::string&, Need) { note(name, std::string(kLegalText)); }
   void file(std::string_view name, std::string&, Need) { note(name, std::string(kLegalText)); }

@@ -6,6 +6,7 @@
 
 #include "proto/job.pb.h"
 #include "runtime/base/error.h"
+#include "runtime/ir/job.h"
 #include "runtime/spec/job_source.h"
 
 namespace hyperrun {
@@ -18,5 +19,8 @@ bool is_binary_job(std::string_view content);
 std::vector<Error> parse_text(std::string_view content, google::protobuf::Message& message,
                               JobSource& source);
 std::vector<Error> parse_binary_job(std::string_view content, proto::Job& message, JobSource& source);
+
+// A model as the block of a job, with every field but empty texts and blocks that say nothing.
+proto::Model model_message(ModelSpec model);
 
 }  // namespace hyperrun

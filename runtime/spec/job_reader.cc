@@ -15,6 +15,7 @@
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
+#include "runtime/spec/model_file.h"
 #include "runtime/spec/profile_reader.h"
 
 namespace hyperrun {
@@ -127,6 +128,21 @@ void refuse_programs(const LoadedJob& loaded) {
       .fix("make a job of the program that you mean");
 }
 
+void refuse_uneven_layers(const LoadedJob& loaded) {
+  const ModelSpec& m = loaded.job.model;
+  bool windows = false;
+  for (std::int32_t l = 1; l < m.layers; ++l) windows = windows || m.window_of(l) != m.window_of(0);
+  if (!windows && m.experts.dense.empty()) return;
+  const std::string field = windows ? "model.window_layers" : "model.experts.dense";
+  throw Error(Code::kBadValue,
+              windows
+                  ? "some layers have a window and others have none; the planner takes layers that are alike"
+                  : "layers without experts lie among the others; the planner takes them in front only")
+      .at(loaded.source.place(field))
+      .legal(windows ? "a window in all layers, or in none" : "dense_layers in place of dense")
+      .fix("plan a model that is like it; \"hyperrun sim\" takes this one with a layout of yours");
+}
+
 namespace {
 
 bool runs(JobUse use) { return use != JobUse::kToBeForeseen && use != JobUse::kToBePlanned; }
@@ -151,6 +167,7 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   proto::Job message;
   throw_if_any(is_binary_job(content) ? parse_binary_job(content, message, loaded.source)
                                       : parse_text(content, message, loaded.source));
+  if (message.model().has_from()) take_model_file(message, loaded.source);
   std::vector<Error> errors;
   JobFiller filler(message, "", loaded.source, errors, runs(use));
   fields(filler, loaded.job);

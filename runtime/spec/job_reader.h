@@ -34,11 +34,11 @@ class JobError : public Error {
 // Throws JobError if there are errors.
 void throw_if_any(std::vector<Error> errors);
 
-// Reads a job file. Input paths (supernode.profile, data.corpus, data.tokenizer, data.tasks, run.resume)
-// become absolute: relative ones are looked up beside the job file, then in the working directory; one found
-// in neither is taken as beside the job. check_inputs() checks that they exist. Throws JobError (kSyntax,
-// kUnknownField, kMissingField, kBadValue, kBadLayout), or Error(kMissingFile) when the job itself cannot be
-// read.
+// Reads a job file. Input paths (model.from, supernode.profile, data.corpus, data.tokenizer, data.tasks,
+// run.resume) become absolute: relative ones are looked up beside the job file, then in the working
+// directory; one found in neither is taken as beside the job. check_inputs() checks that they exist. Throws
+// JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or Error(kMissingFile) when the
+// job itself cannot be read.
 LoadedJob load_job(const std::string& path, JobUse use = JobUse::kAsItIs);
 
 // The same for a job in memory; `path` names it in messages, and its relative paths start there.
@@ -48,6 +48,10 @@ Job read_job(const std::string& path);
 
 // Throws kBadValue if the job has several programs; for callers that take only one.
 void refuse_programs(const LoadedJob& loaded);
+
+// Throws kBadValue if layers differ otherwise than by experts behind dense layers; for the planner, which
+// forecasts a model from a few of its layers.
+void refuse_uneven_layers(const LoadedJob& loaded);
 
 // The bytes of a job, or of a file that it names. Throws kMissingFile.
 std::string read_job_file(const std::string& path);

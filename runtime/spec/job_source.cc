@@ -20,12 +20,14 @@ bool binary(const JobSource& source) {
 }  // namespace
 
 std::string JobSource::place(std::string_view field) const {
+  if (const auto found = fields.find(field); found != fields.end() && !found->second.file.empty())
+    return fmt::format("{}:{}:{}", found->second.file, found->second.line, found->second.column);
   if (binary(*this)) return field.empty() ? path : path + ": " + std::string(field);
   for (std::string_view at = field; !at.empty(); at = enclosing(at)) {
     auto found = fields.find(at);
     if (found == fields.end()) continue;
     const Position& p = found->second;
-    return fmt::format("{}:{}:{}", path, p.line, p.column);
+    return fmt::format("{}:{}:{}", p.file.empty() ? path : p.file, p.line, p.column);
   }
   return path;
 }

@@ -13,6 +13,7 @@ namespace hyperrun {
 struct Position {
   int line = 0;
   int column = 0;
+  std::string file = {};  // if it is not the job's: one that the job takes fields from
 
   bool operator==(const Position&) const = default;
 };

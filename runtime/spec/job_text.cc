@@ -54,7 +54,8 @@ class Places {
       } else {
         at = offset(tree.GetLocation(field, i), at);
         source_.fields[element] = lines_.position(at);
-        record_nested(reflection->GetRepeatedMessage(block, field, i), tree, field, i, element);
+        if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
+          record_nested(reflection->GetRepeatedMessage(block, field, i), tree, field, i, element);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "proto/job.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_message.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/layout_notation.h"
 
@@ -30,6 +31,9 @@ class JobEmitter {
   void integer(std::string_view name, std::uint64_t v) { reflection_.SetUInt64(&message_, field(name), v); }
   void real(std::string_view name, double v, Need need, RealRange) {
     if (v != 0 || need != Need::kToRun) reflection_.SetDouble(&message_, field(name), v);
+  }
+  void reals(std::string_view name, const std::vector<double>& v, RealRange) {
+    for (const double one : v) reflection_.AddDouble(&message_, field(name), one);
   }
   void flag(std::string_view name, bool v) { reflection_.SetBool(&message_, field(name), v); }
   // An empty text is left out: "" stands for "none" in the job.
@@ -135,6 +139,13 @@ void drop_what_is_filled_in(proto::Job& message, Message& block, const Job& job)
 }
 
 }  // namespace
+
+proto::Model model_message(ModelSpec model) {
+  proto::Model message;
+  JobEmitter emitter(message);
+  fields(emitter, model);
+  return message;
+}
 
 std::string to_textproto(const Job& job) {
   google::protobuf::TextFormat::Printer printer;

@@ -84,7 +84,7 @@ class FieldReader {
   template <class T>
   void get(std::vector<T>& list) {
     const std::int64_t n = take();
-    if (n < 0 || n > in_.ints_size()) {
+    if (n < 0 || n > in_.ints_size() + in_.reals_size()) {
       good_ = false;
       return;
     }

@@ -73,6 +73,15 @@ void become_gpt2(Dice& dice, ModelSpec& m) {
   m.positions = dice.one_of({0, m.sequence + 6});
 }
 
+// A window, in some layers or in all; biases.
+void become_qwen2(Dice& dice, ModelSpec& m) {
+  m.name = "qwen2";
+  m.window = dice.one_of({1, 2, 3, 5, 8, 13});
+  if (dice.chance(1, 2))
+    m.window_layers = {{static_cast<std::int32_t>(dice.below(static_cast<std::size_t>(m.layers))),
+                        m.layers - 1, dice.one_of({1, 2})}};
+}
+
 ModelSpec random_model(Dice& dice) {
   ModelSpec m;
   if (dice.chance(1, 4)) m.name = "qwen3";
@@ -90,6 +99,8 @@ ModelSpec random_model(Dice& dice) {
   if (dice.chance(1, 4)) m.mtp.layers = dice.one_of({1, 2});
   if (m.name == "llama" && m.experts.count == 0 && m.mtp.layers == 0 && dice.chance(1, 2))
     become_gpt2(dice, m);
+  if (m.name == "llama" && dice.chance(1, 2)) become_qwen2(dice, m);
+  if (m.name == "llama" && m.experts.count == 0) m.attention_bias = m.mlp_bias = dice.chance(1, 2);
   return m;
 }
 

@@ -23,7 +23,7 @@ const std::vector<Room> kRooms = {
     {"runtime/offload", 2, {"runtime/base", "runtime/ir", "memory", "runtime/cost"}},
     {"runtime/mpmd", 2, {"runtime/base", "runtime/ir", "runtime/cost"}},
     {"runtime/inference", 2, {"runtime/base", "runtime/ir"}},
-    {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
+    {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto", "runtime/model/checkpoint"}},
     {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/model/graph", 2, {"runtime/base", "runtime/ir"}},
     {"runtime/model/checkpoint", 2, {"runtime/base", "runtime/ir"}},

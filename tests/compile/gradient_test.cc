@@ -263,6 +263,15 @@ TEST(Gradient, GroupedQueryAttention) {
   Gradients(s.graph).check(4);
 }
 
+TEST(Gradient, AttentionWithAWindow) {
+  Small s;
+  const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.head_dim};
+  const std::vector<DimId> kv{s.batch, s.seq, s.kv_heads, s.head_dim};
+  const TensorId q = s.weight("q", heads), k = s.weight("k", kv), v = s.weight("v", kv);
+  s.loss(s.node(op::Attention{true, 2, 0.7}, {q, k, v}, {heads, {s.batch, s.kv_heads, s.group, s.seq}})[0]);
+  Gradients(s.graph).check(4);
+}
+
 TEST(Gradient, AttentionWithoutAMask) {
   Small s;
   const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.head_dim};
@@ -281,6 +290,17 @@ TEST(Gradient, RopeOfNeighboursAtTheEndOfAHead) {
       s.graph.add_node({"rope.init", op::RopeTable{100}, {}, {}, {}, Phase::kInit},
                        {Tensor{"rope", DType::kF32, {s.seq, s.head_dim}, TensorClass::kConstant}})[0];
   s.loss(s.node(op::Rope{false, true}, {x, table}, {heads})[0]);
+  Gradients(s.graph).check(2);
+}
+
+TEST(Gradient, RopeOfTheFirstElementsOfAHead) {
+  Small s;
+  const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.hidden};
+  const TensorId x = s.weight("x", heads);
+  const TensorId table =
+      s.graph.add_node({"rope.init", op::RopeTable{100}, {}, {}, {}, Phase::kInit},
+                       {Tensor{"rope", DType::kF32, {s.seq, s.head_dim}, TensorClass::kConstant}})[0];
+  s.loss(s.node(op::Rope{.first = true}, {x, table}, {heads})[0]);
   Gradients(s.graph).check(2);
 }
 

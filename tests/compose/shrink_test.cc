@@ -151,5 +151,25 @@ TEST(Shrink, ASmallModelThatCannotBeCompiledIsNamed) {
   }
 }
 
+TEST(ShrinkJob, KeepsWindowsAndWhatLayersHave) {
+  Job job = large_job("dp:1");
+  job.model.name = "qwen3_moe";
+  job.model.window = 64;
+  job.model.window_layers = {{2, 3}, {6, 7}};
+  job.model.experts = {.count = 4, .ffn = 64, .dense_layers = 2, .dense = {{4, 5}}};
+  job.model.rope_scaling = {.type = "longrope",
+                            .factor = 2,
+                            .original_sequence = 8,
+                            .short_factor = std::vector<double>(32, 1),
+                            .long_factor = std::vector<double>(32, 2)};
+  const ModelSpec small = shrunk(job).model;
+  EXPECT_EQ(small.window, 8);
+  for (int l = 0; l < 4; ++l) {
+    EXPECT_EQ(small.window_of(l) > 0, job.model.window_of(2 * l) > 0) << l;
+    EXPECT_EQ(small.experts.in_layer(l), job.model.experts.in_layer(2 * l)) << l;
+  }
+  EXPECT_EQ(small.rope_scaling.short_factor.size(), 4U);
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

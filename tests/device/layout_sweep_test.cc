@@ -1,6 +1,7 @@
 // The same job under every layout equals one device.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <ostream>
 #include <string>
@@ -20,6 +21,7 @@ struct Layout {
   int micro_batches = 1;
   bool tied = false;
   bool gpt2 = false;  // GPT-2 is tied and has as many heads of keys as of queries
+  int window = 0;     // of a Qwen2, which has biases, in its first layer; of all layers if negative
 };
 
 void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.parallel; }
@@ -28,7 +30,8 @@ std::string title(const ::testing::TestParamInfo<Layout>& info) {
   const Layout& l = info.param;
   return test_title(l.parallel) + (l.layers != 2 ? "layers" + std::to_string(l.layers) : "") +
          (l.micro_batches != 1 ? "micro" + std::to_string(l.micro_batches) : "") + (l.tied ? "tied" : "") +
-         (l.kv_heads == 1 ? "OneHeadOfKeys" : "") + (l.gpt2 ? "Gpt2" : "");
+         (l.kv_heads == 1 ? "OneHeadOfKeys" : "") + (l.gpt2 ? "Gpt2" : "") +
+         (l.window != 0 ? "Window" + std::to_string(std::abs(l.window)) : "") + (l.window < 0 ? "OfAll" : "");
 }
 
 Job job_of(const Layout& layout) {
@@ -36,6 +39,11 @@ Job job_of(const Layout& layout) {
   job.model.kv_heads = layout.kv_heads;
   job.model.tied_head = layout.tied;
   if (layout.gpt2) become_gpt2(job);
+  if (layout.window != 0) {
+    job.model.name = "qwen2";
+    job.model.window = std::abs(layout.window);
+    if (layout.window > 0) job.model.window_layers = {{0, 0}};
+  }
   set_layers(job, layout.layers);
   if (layout.layers > 2) job.training.init_std = 0.005;
   job.training.micro_batches = layout.micro_batches;
@@ -49,8 +57,8 @@ Layout single(Layout layout) {
   layout.micro_batches = 1;
   return layout;
 }
-using Model = std::tuple<int, int, bool, bool>;  // the arguments of a single-device run
-Model model_of(const Layout& l) { return {l.kv_heads, l.layers, l.tied, l.gpt2}; }
+using Model = std::tuple<int, int, bool, bool, int>;  // the arguments of a single-device run
+Model model_of(const Layout& l) { return {l.kv_heads, l.layers, l.tied, l.gpt2, l.window}; }
 
 Layout gpt2(const char* parallel, int micro_batches = 1) {
   return {.parallel = parallel, .micro_batches = micro_batches, .gpt2 = true};
@@ -110,6 +118,18 @@ INSTANTIATE_TEST_SUITE_P(Ring, LayoutSweep,
                                            Layout{"dp:2 ring:2 zero3"}, Layout{"ring:2 zero3"},
                                            Layout{"cp:2 ring:2 zero2"}, Layout{"ring:2 cp:2 tp:2 sp"},
                                            Layout{"ring:2 tpx:2 tpy:2"}),
+                         title);
+Layout windowed(const char* parallel, int window, int micro_batches = 1) {
+  return {.parallel = parallel, .micro_batches = micro_batches, .window = window};
+}
+// Windows shorter than a part of the sequence along a ring, and longer, with biases.
+INSTANTIATE_TEST_SUITE_P(Windows, LayoutSweep,
+                         ::testing::Values(windowed("tp:2", 5), windowed("tp:4 sp", 5), windowed("cp:2", 5),
+                                           windowed("cp:4", -5), windowed("ring:2", 5),
+                                           windowed("ring:4", -3), windowed("ring:4", 11),
+                                           windowed("ring:2 cp:2 tp:2 sp", -7),
+                                           windowed("dp:2 tp:2 sp zero3", 5), windowed("tpx:2 tpy:2", 5),
+                                           windowed("pp:2 tp:2", 5, 2), windowed("ring:2 pp:2", 5, 2)),
                          title);
 INSTANTIATE_TEST_SUITE_P(AllHeadsOfTheirOwn, LayoutSweep,
                          ::testing::Values(Layout{"tp:8", 8}, Layout{"tp:8 sp", 8}), title);

@@ -10,7 +10,8 @@ namespace {
 // The rule of Llama 3.1's authors, by wavelength in positions: waves longer than `slow` are slowed down,
 // waves shorter than `fast` stay unchanged.
 TEST(RopeFrequencies, OfLlama31ByWavelengths) {
-  const RopeScaling scaling{8, 1, 4, 8192};
+  const RopeScaling scaling{
+      .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_sequence = 8192};
   const double slow = 8192 / 1.0, fast = 8192 / 4.0;
   const std::vector<double> list = rope_frequencies(128, 500000, scaling);
   ASSERT_EQ(list.size(), 64U);

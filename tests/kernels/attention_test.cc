@@ -46,7 +46,8 @@ Reference reference(const AttentionShape& s, const Doubles& q, const Doubles& k,
           for (std::int64_t c = 0; c < s.head_dim; ++c) {
             score += q[at(s, s.heads, b, i, h) + c] * k[at(s, s.kv_heads, b, j, g) + c];
           }
-          sum += p[j] = std::exp(score * scale);
+          const bool unseen = s.window > 0 && static_cast<std::int64_t>(j) <= i - s.window;
+          sum += p[j] = unseen ? 0 : std::exp(score * scale);
         }
         for (std::size_t j = 0; j < p.size(); ++j) {
           p[j] /= sum;
@@ -129,9 +130,9 @@ void expect_matches(const AttentionShape& s, const Outputs& out, const Inputs& i
   const Doubles q = to_double(in.q), k = to_double(in.k), v = to_double(in.v);
   const Reference r = reference(s, q, k, v);
   const Gradients d = reference_gradients(s, r, q, k, v, to_double(in.d_o));
-  const auto where = ::testing::Message()
-                     << "seq " << s.seq << " heads " << s.heads << "/" << s.kv_heads << " head_dim "
-                     << s.head_dim << " value_dim " << value_dim(s) << " causal " << s.causal;
+  const auto where = ::testing::Message() << "seq " << s.seq << " heads " << s.heads << "/" << s.kv_heads
+                                          << " head_dim " << s.head_dim << " value_dim " << value_dim(s)
+                                          << " causal " << s.causal << " window " << s.window;
   EXPECT_LT(relative_error(out.o, r.o), kRoundOff) << where;
   EXPECT_LT(relative_error(out.lse, r.lse), kRoundOff) << where;
   EXPECT_LT(relative_error(out.dq, d.dq), kRoundOff) << where;
@@ -164,6 +165,17 @@ TEST_P(Attention, MatchesDouble) {
     expect_alike(
         {.batch = 1, .seq = 40, .heads = 1, .kv_heads = 1, .head_dim = 128, .causal = causal, .scale = 0.3F});
   }
+}
+
+// Windows of one key, around the edges of strips, vectors, blocks and panels, and longer than the sequence.
+TEST_P(Attention, WithAWindowMatchesDouble) {
+  for (const std::int64_t window : {1, 2, 5, 6, 7, 17, 48, 63, 64, 65, 200})
+    for (const std::int64_t seq : {1, 7, 49, 64, 130, 200}) {
+      AttentionShape s{.batch = 2, .seq = seq, .heads = 4, .kv_heads = 2, .head_dim = 20, .value_dim = 9};
+      s.window = window;
+      const Inputs in(s);
+      expect_matches(s, run(s, in), in);
+    }
 }
 
 using Cuts = std::vector<std::int64_t>;  // first rows of blocks, and the end of the last

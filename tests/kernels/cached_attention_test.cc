@@ -20,11 +20,12 @@ namespace {
 constexpr float kUnset = 1e30F;
 
 struct Text {
-  std::int64_t length, heads, kv_heads, head_dim, value_dim;
+  std::int64_t length, heads, kv_heads, head_dim, value_dim, window;
   std::vector<float> q, k, v, o;
 
-  Text(std::int64_t n, std::int64_t h, std::int64_t kv, std::int64_t d, std::int64_t dv)
-      : length(n), heads(h), kv_heads(kv), head_dim(d), value_dim(dv) {
+  Text(std::int64_t n, std::int64_t h, std::int64_t kv, std::int64_t d, std::int64_t dv,
+       std::int64_t of_window = 0)
+      : length(n), heads(h), kv_heads(kv), head_dim(d), value_dim(dv), window(of_window) {
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
     const auto fill = [&](std::vector<float>& list, std::int64_t size) {
@@ -33,7 +34,7 @@ struct Text {
     };
     fill(q, n * h * d), fill(k, n * kv * d), fill(v, n * kv * dv), fill(o, n * h * dv);
     const AttentionShape whole{
-        .batch = 1, .seq = n, .heads = h, .kv_heads = kv, .head_dim = d, .value_dim = dv};
+        .batch = 1, .seq = n, .heads = h, .kv_heads = kv, .head_dim = d, .value_dim = dv, .window = window};
     std::vector<float> lse(static_cast<std::size_t>(h * n));
     std::vector<char> scratch(static_cast<std::size_t>(attention_scratch_bytes(whole)));
     attention(whole, q.data(), k.data(), v.data(), o.data(), lse.data(), scratch.data());
@@ -88,7 +89,8 @@ std::vector<float> grown(const Text& t, const std::vector<std::int64_t>& passes,
   std::int64_t start = 0;
   for (const std::int64_t count : passes) {
     const std::int64_t seq = count + 2;  // a pass with more room than tokens
-    const CachedShape shape{seq, t.heads, t.kv_heads, t.head_dim, t.value_dim, page / parts, false};
+    CachedShape shape{seq, t.heads, t.kv_heads, t.head_dim, t.value_dim, page / parts, false};
+    shape.window = t.window;
     const auto rows = [&](const std::vector<float>& of, std::int64_t width) {
       std::vector<float> list(of.begin() + start * width, of.begin() + (start + count) * width);
       list.resize(static_cast<std::size_t>(seq * width), kUnset);
@@ -125,6 +127,21 @@ TEST(CachedAttention, OfPartsIsThatOfTheWholeText) {
     const std::vector<float> o = grown(t, passes, 24, 1, parts);
     ASSERT_EQ(o.size(), t.o.size());
     for (std::size_t i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], t.o[i], 2e-6) << parts << ", " << i;
+  }
+}
+
+// Windows shorter than a pass, a page and a tile, and longer.
+TEST(CachedAttention, WithAWindowIsThatOfTheWholeText) {
+  std::vector<std::int64_t> passes{1, 63, 300};
+  passes.resize(3 + 236, 1);
+  for (const std::int64_t window : {1, 2, 30, 257, 400, 700}) {
+    const Text t(600, 4, 2, 16, 24, window);
+    for (const int parts : {1, 2, 3}) {
+      const std::vector<float> o = grown(t, passes, 24, 1, parts);
+      ASSERT_EQ(o.size(), t.o.size());
+      for (std::size_t i = 0; i < o.size(); ++i)
+        ASSERT_NEAR(o[i], t.o[i], 2e-6) << window << ", " << parts << ", " << i;
+    }
   }
 }
 

@@ -33,8 +33,9 @@ struct Tensors {
 
 struct Scratch {
   explicit Scratch(const AttentionShape& s)
-      : forward(kernels::attention_scratch_bytes(s) / 4, kNan),
-        backward(kernels::attention_backward_scratch_bytes(s) / 4, kNan) {}
+      : forward((kernels::window_tables_bytes(s.seq) + kernels::attention_scratch_bytes(s)) / 4, kNan),
+        backward((kernels::window_tables_bytes(s.seq) + kernels::attention_backward_scratch_bytes(s)) / 4,
+                 kNan) {}
   Floats forward, backward;
 };
 
@@ -66,6 +67,12 @@ Floats part(const AttentionShape& s, const Floats& x, std::int64_t n, std::int64
   return rows;
 }
 
+// The positions of member r's rows.
+kernels::Stretches stretches(const AttentionShape& local, std::int64_t n, std::int64_t r) {
+  const std::int64_t chunk = local.seq / 2;
+  return {r * chunk, (2 * n - 1 - r) * chunk};
+}
+
 // The results of each member, with gradients of its keys and values summed over all members.
 std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int64_t n) {
   AttentionShape local = s;
@@ -82,7 +89,11 @@ std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int
     for (std::int64_t step = 0; step < n; ++step) {
       Tensors& m = members[r];
       const Tensors& from = members[(r - step + n) % n];
-      if (step == 0)
+      if (local.window > 0)
+        kernels::window_attention(local, stretches(local, n, r), stretches(local, n, (r - step + n) % n),
+                                  step > 0, m.q.data(), from.k.data(), from.v.data(), m.o.data(),
+                                  m.lse.data(), scratch.forward.data());
+      else if (step == 0)
         kernels::attention(local, m.q.data(), m.k.data(), m.v.data(), m.o.data(), m.lse.data(),
                            scratch.forward.data());
       else
@@ -93,19 +104,27 @@ std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int
   for (std::int64_t step = 0; step < n; ++step)
     for (std::int64_t r = 0; r < n; ++r) {
       Tensors &m = members[r], &from = members[(r - step + n) % n];
-      if (step == 0) {
+      if (step == 0 && local.window == 0) {
         kernels::attention_backward(local, m.q.data(), m.k.data(), m.v.data(), m.o.data(), m.lse.data(),
                                     m.d_o.data(), m.dq.data(), m.dk.data(), m.dv.data(),
                                     scratch.backward.data());
         continue;
       }
       Floats dk(m.dk.size(), kNan), dv(m.dv.size(), kNan);
-      kernels::zigzag_attention_backward(local, step <= r ? KeysOf::kPartBefore : KeysOf::kPartBehind,
-                                         m.q.data(), from.k.data(), from.v.data(), m.o.data(), m.lse.data(),
-                                         m.d_o.data(), m.dq.data(), dk.data(), dv.data(),
-                                         scratch.backward.data());
-      for (std::size_t i = 0; i < dk.size(); ++i) from.dk[i] += dk[i];
-      for (std::size_t i = 0; i < dv.size(); ++i) from.dv[i] += dv[i];
+      if (local.window > 0)
+        kernels::window_attention_backward(
+            local, stretches(local, n, r), stretches(local, n, (r - step + n) % n), step > 0, m.q.data(),
+            from.k.data(), from.v.data(), m.o.data(), m.lse.data(), m.d_o.data(), m.dq.data(), dk.data(),
+            dv.data(), scratch.backward.data());
+      else
+        kernels::zigzag_attention_backward(local, step <= r ? KeysOf::kPartBefore : KeysOf::kPartBehind,
+                                           m.q.data(), from.k.data(), from.v.data(), m.o.data(), m.lse.data(),
+                                           m.d_o.data(), m.dq.data(), dk.data(), dv.data(),
+                                           scratch.backward.data());
+      const auto add = [&](const Floats& part_of, Floats& sum) {
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = (step == 0 ? 0 : sum[i]) + part_of[i];
+      };
+      add(dk, from.dk), add(dv, from.dv);
     }
   return members;
 }
@@ -133,6 +152,19 @@ TEST_P(ZigzagAttention, ARingGivesTheWhole) {
                  n);
     expect_whole({.batch = 1, .seq = 2 * n * 67, .heads = 3, .kv_heads = 1, .head_dim = 16}, n);
   }
+}
+
+// Windows within a chunk, over several, and over all.
+TEST_P(ZigzagAttention, ARingWithAWindowGivesTheWhole) {
+  for (const std::int64_t n : {2, 3, 4})
+    for (const std::int64_t chunk : {1, 7, 67})
+      for (const std::int64_t window :
+           {std::int64_t{1}, std::int64_t{2}, chunk, chunk + 1, 3 * chunk + 2, n * chunk, 2 * n * chunk}) {
+        AttentionShape s{.batch = 2, .seq = 2 * n * chunk, .heads = 4, .kv_heads = 2, .head_dim = 20};
+        s.value_dim = 13;
+        s.window = window;
+        expect_whole(s, n);
+      }
 }
 
 TEST_P(ZigzagAttention, ARingWithoutAMaskGivesTheWhole) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <set>
 
@@ -151,7 +152,7 @@ class Evaluation {
       std::vector<double> scores;
       for (std::size_t e = 0; e < size; ++e) scores.push_back(order[g * size + e].first);
       std::sort(scores.begin(), scores.end());
-      groups.emplace_back(scores[0] + (size > 1 ? scores[1] : 0), g);
+      groups.emplace_back(scores[0] + (size > 1 && op.group_best > 1 ? scores[1] : 0), g);
     }
     std::sort(groups.begin(), groups.end());
     std::set<std::size_t> best;
@@ -318,7 +319,7 @@ class Evaluation {
       for (std::int64_t i = 0; i < half; ++i) {
         const double angle =
             table[static_cast<std::size_t>(row / heads % size[1] * turned + i)] * (op.inverse ? -1 : 1);
-        const std::int64_t first = (row + 1) * width - turned;
+        const std::int64_t first = op.first ? row * width : (row + 1) * width - turned;
         const auto a = static_cast<std::size_t>(first + (op.neighbours ? 2 * i : i));
         const auto b = a + static_cast<std::size_t>(op.neighbours ? 1 : half);
         y[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
@@ -394,9 +395,10 @@ class Evaluation {
           for (std::int64_t s = 0; s < n.seq; ++s) f(b, s, h, g);
   }
 
-  // The probabilities of the first `keys` keys, for the query at s.
-  Values probabilities(const Heads& n, std::int64_t keys, std::int64_t b, std::int64_t s, std::int64_t h,
+  // The probabilities of all keys up to the last that the query at s sees.
+  Values probabilities(const Heads& n, const auto& op, std::int64_t b, std::int64_t s, std::int64_t h,
                        std::int64_t g) {
+    const std::int64_t keys = op.causal ? s + 1 : n.seq, unseen = op.window > 0 ? s + 1 - op.window : 0;
     const Values &q = in(0), &k = in(1);
     Values p(static_cast<std::size_t>(keys));
     for (std::int64_t t = 0; t < keys; ++t) {
@@ -404,7 +406,8 @@ class Evaluation {
       for (std::int64_t d = 0; d < n.dim; ++d)
         score +=
             q[n.q(b, s, h, g) + static_cast<std::size_t>(d)] * k[n.k(b, t, h) + static_cast<std::size_t>(d)];
-      p[static_cast<std::size_t>(t)] = score / std::sqrt(static_cast<double>(n.dim));
+      p[static_cast<std::size_t>(t)] =
+          t < unseen ? -std::numeric_limits<double>::infinity() : score * scale_of(n, op);
     }
     const double most = *std::max_element(p.begin(), p.end());
     double sum = 0;
@@ -413,11 +416,15 @@ class Evaluation {
     return p;
   }
 
+  static double scale_of(const Heads& n, const auto& op) {
+    return op.scale > 0 ? op.scale : 1 / std::sqrt(static_cast<double>(n.dim));
+  }
+
   void operator()(const op::Attention& op) {
     const Heads n = heads();
     Values o(n.o(n.batch, 0, 0, 0));
     each_query(n, [&](auto b, auto s, auto h, auto g) {
-      const Values p = probabilities(n, op.causal ? s + 1 : n.seq, b, s, h, g);
+      const Values p = probabilities(n, op, b, s, h, g);
       for (std::int64_t t = 0; t < std::ssize(p); ++t)
         for (std::int64_t d = 0; d < n.value_dim; ++d)
           o[n.o(b, s, h, g) + static_cast<std::size_t>(d)] +=
@@ -431,9 +438,9 @@ class Evaluation {
     const Heads n = heads();
     const Values &q = in(0), &k = in(1), &v = in(2), &d_o = in(5);
     Values dq(q.size()), dk(k.size()), dv(v.size());
-    const double scale = 1 / std::sqrt(static_cast<double>(n.dim));
+    const double scale = scale_of(n, op);
     each_query(n, [&](auto b, auto s, auto h, auto g) {
-      const Values p = probabilities(n, op.causal ? s + 1 : n.seq, b, s, h, g);
+      const Values p = probabilities(n, op, b, s, h, g);
       Values dp(p.size());
       double mean = 0;
       for (std::int64_t t = 0; t < std::ssize(p); ++t)

@@ -3,6 +3,7 @@
 #include "runtime/device/kernels/attention.h"
 #include "runtime/device/kernels/cached_attention.h"
 #include "runtime/device/kernels/sampling.h"
+#include "runtime/device/kernels/zigzag_attention.h"
 
 namespace hyperrun {
 namespace {
@@ -17,25 +18,30 @@ kernels::AttentionShape shape_of(const auto& op, bool rounded) {
           .value_dim = op.value_dim};
 }
 
+// The tables of a part of a sequence with a window.
+std::int64_t tables(const auto& op) {
+  return op.window > 0 && !op.ring.empty() ? kernels::window_tables_bytes(op.seq) : 0;
+}
+
 // The bytes of scratch that the kernel of each op needs.
 struct Scratch {
   bool rounded;  // the instruction rounds its results
 
   std::int64_t operator()(const instr::Attention& op) const {
-    return kernels::attention_scratch_bytes(shape_of(op, rounded));
+    return tables(op) + kernels::attention_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::AttentionGrad& op) const {
-    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
+    return tables(op) + kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::CachedAttention& op) const {
     return kernels::cached_attention_scratch_bytes(kernels::cached_shape_of(op, rounded));
   }
   // Scratch is for all keys, though a step may need only half of them.
   std::int64_t operator()(const instr::AttentionStep& op) const {
-    return kernels::attention_scratch_bytes(shape_of(op, rounded));
+    return tables(op) + kernels::attention_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::AttentionStepGrad& op) const {
-    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
+    return tables(op) + kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::Sample& op) const {
     return kernels::sample_token_scratch_bytes(op.vocab);

@@ -73,15 +73,17 @@ HWY_INLINE void PackPanels(std::int64_t keys, std::int64_t width, const T* from,
 }
 
 // Computes scores[rows, seen] = left[rows, width] * panels, for the query rows [first, first + rows). Each
-// strip goes up to the last key that it sees, rounded up to a vector.
+// strip goes from the panel of the first key that it sees up to the last key, rounded up to a vector.
 HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::int64_t rows,
                            std::int64_t width, const float* left, const float* panels, float* scores) {
   const std::int64_t seen = plan.seen_before(first + rows);
-  for (std::int64_t key = 0; key < seen; key += kPanel, panels += kPanel * width) {
+  const std::int64_t begin = plan.first(first) / kPanel * kPanel;
+  panels += begin * width;
+  for (std::int64_t key = begin; key < seen; key += kPanel, panels += kPanel * width) {
     for (std::int64_t i = 0; i < rows; i += kStrip) {
       const std::int64_t height = std::min(kStrip, rows - i);
       const std::int64_t left_over = plan.seen_before(first + i + height) - key;
-      if (left_over <= 0) continue;
+      if (left_over <= 0 || plan.first(first + i) >= key + kPanel) continue;
       Product<false>(height, RoundToVector(std::min(kPanel, left_over)), width,
                      Left{left + i * width, width, 1}, panels, kPanel, scores + i * plan.score_stride + key,
                      plan.score_stride);
@@ -89,9 +91,20 @@ HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::i
   }
 }
 
-// Writes zeros from `seen` on, as far as a strip of rows or of keys can read, so that products need no mask.
-HWY_INLINE void ClearUnseen(std::int64_t seen, float* row) {
-  std::memset(row + seen, 0, static_cast<std::size_t>(kStrip) * sizeof(float));
+// The keys that a strip of rows meets.
+struct StripKeys {
+  StripKeys(const AttentionPlan& plan, std::int64_t first, std::int64_t height)
+      : begin(plan.first(first)), end(plan.seen_before(first + height)) {}
+  std::int64_t begin, end;
+};
+
+// Writes zeros around [from, seen) as far as a strip of rows (`keys`) or of keys can read, so that products
+// need no mask.
+HWY_INLINE void ClearUnseen(StripKeys keys, std::int64_t from, std::int64_t seen, float* row) {
+  const std::int64_t begin = std::max<std::int64_t>(0, std::min(keys.begin, from - kStrip));
+  const std::int64_t end = std::max(keys.end, seen + kStrip);
+  std::fill(row + begin, row + from, 0.0F);
+  std::fill(row + seen, row + end, 0.0F);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -66,22 +66,24 @@ HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& 
   ScoreBlock(plan, first, rows, plan.head_dim, s.queries, s.keys, s.scores);
   for (std::int64_t i = 0; i < rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, rows - i);
+    const StripKeys keys(plan, first + i, height);
+    if (kOnward && keys.end <= keys.begin) continue;
     const std::int64_t width = plan.value_dim, stride = kInPlace ? plan.o_stride : width;
     float* out = s.out;
     if constexpr (kInPlace) out = o + i * plan.o_stride;
     float inverse[kStrip];
     for (std::int64_t r = 0; r < height; ++r) {
       float* row = s.scores + (i + r) * plan.score_stride;
-      const std::int64_t seen = plan.seen(first + i + r);
-      const RowSum sum = SoftmaxRow<kOnward>(seen, plan.scale, kOnward ? lse[i + r] : 0, row);
-      ClearUnseen(seen, row);
+      const std::int64_t from = plan.first(first + i + r), seen = plan.seen(first + i + r);
+      const RowSum sum = SoftmaxRow<kOnward>(seen - from, plan.scale, kOnward ? lse[i + r] : 0, row + from);
+      ClearUnseen(keys, from, seen, row);
       inverse[r] = sum.inverse;
       lse[i + r] = sum.lse;
       if (kOnward) ScaleLine(width, sum.carried, out + r * stride);
     }
-    Product<kOnward>(height, width, plan.seen_before(first + i + height),
-                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, width, out,
-                     stride);
+    Product<kOnward>(height, width, keys.end - keys.begin,
+                     Left{s.scores + i * plan.score_stride + keys.begin, plan.score_stride, 1},
+                     s.values + keys.begin * width, width, out, stride);
     for (std::int64_t r = 0; r < height; ++r) ScaleLine(width, inverse[r], out + r * stride);
     if constexpr (!kInPlace) UnpackRows(height, width, out, o + i * plan.o_stride, plan.o_stride);
   }

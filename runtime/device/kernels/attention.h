@@ -33,12 +33,14 @@ struct AttentionShape {
   std::int64_t keys = 0;       // 0: seq
   std::int64_t q_rows = 0;     // rows of a batch entry in q, o, do, dq and (of a head there) lse; 0: seq
   std::int64_t kv_rows = 0;    // rows of a batch entry in k, v, dk and dv; 0: keys
-  // Number of the first keys that each query sees; at most one more than the query before. Null: all, or as
-  // `causal` says. With `onward` it may be 0.
+  // Query i sees the keys from `from`[i] to before `seen`[i]. Both rise with i. Null: from 0; all, or as
+  // `causal` says. Without `onward` each query sees a key.
   const std::int32_t* seen = nullptr;
+  const std::int32_t* from = nullptr;
   bool onward = false;         // o and lse, or dq, hold results for other keys
   bool rounded = false;        // a result is not float32, so it is summed up in scratch
   std::int64_t value_dim = 0;  // 0: head_dim
+  std::int64_t window = 0;     // causal: a query sees the last `window` of its keys only; 0: all
 };
 
 // Bytes of scratch, with any alignment of float. They depend on keys, head_dim and value_dim, and grow with

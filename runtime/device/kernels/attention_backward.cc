@@ -57,38 +57,44 @@ HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackward
   ScoreBlock(plan, block.first, block.rows, of_values, s.d_out, s.values, s.d_scores);
   for (std::int64_t i = 0; i < block.rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, block.rows - i);
+    const StripKeys keys(plan, block.first + i, height);
     for (std::int64_t r = i; r < i + height; ++r) {
-      const std::int64_t seen = plan.seen(block.first + r);
+      const std::int64_t from = plan.first(block.first + r), seen = plan.seen(block.first + r);
       float* p = s.scores + r * plan.score_stride;
       float* dp = s.d_scores + r * plan.score_stride;
       const float delta = Dot(of_values, s.d_out + r * of_values, block.o + r * plan.o_stride);
-      ScoreGradientRow(seen, plan.scale, block.lse[r], delta, p, dp);
-      ClearUnseen(seen, p);
-      ClearUnseen(seen, dp);
+      ScoreGradientRow(seen - from, plan.scale, block.lse[r], delta, p + from, dp + from);
+      ClearUnseen(keys, from, seen, p);
+      ClearUnseen(keys, from, seen, dp);
     }
-    const std::int64_t seen = plan.seen_before(block.first + i + height);
-    const Left left{s.d_scores + i * plan.score_stride, plan.score_stride, 1};
+    if (plan.onward && keys.end <= keys.begin) continue;
+    const std::int64_t depth = keys.end - keys.begin;
+    const Left left{s.d_scores + i * plan.score_stride + keys.begin, plan.score_stride, 1};
+    const float* const key_rows = s.key_rows + keys.begin * n;
     float* dq = s.dq;
     if constexpr (kInPlace) dq = block.dq + i * plan.q_stride;
     if (plan.onward)
-      Product<true>(height, n, seen, left, s.key_rows, n, dq, stride);
+      Product<true>(height, n, depth, left, key_rows, n, dq, stride);
     else
-      Product<false>(height, n, seen, left, s.key_rows, n, dq, stride);
+      Product<false>(height, n, depth, left, key_rows, n, dq, stride);
     if constexpr (!kInPlace) UnpackRows(height, n, dq, block.dq + i * plan.q_stride, plan.q_stride);
   }
 }
 
-// Computes dk += d_scores^T q and dv += scores^T d_o. A strip of keys meets the rows from the first that sees
-// it.
+// Computes dk += d_scores^T q and dv += scores^T d_o. A strip of keys meets the rows from the first to the
+// last that see any of it.
 template <Number T, Number Q>
 HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
                                  const BackwardBlock<T, Q>& block) {
   const std::int64_t n = plan.head_dim, of_values = plan.value_dim;
-  const std::int64_t seen = plan.seen_before(block.first + block.rows);
-  for (std::int64_t key = 0; key < seen; key += kStrip) {
-    const std::int64_t height = std::min(kStrip, seen - key);
-    const std::int64_t from = plan.causal ? std::max<std::int64_t>(0, key - block.first) : 0;
-    const std::int64_t at = from * plan.score_stride + key, rows = block.rows - from;
+  const StripKeys keys(plan, block.first, block.rows);
+  std::int64_t from = 0, to = 0;
+  for (std::int64_t key = keys.begin; key < keys.end; key += kStrip) {
+    const std::int64_t height = std::min(kStrip, keys.end - key);
+    while (from < block.rows && plan.seen(block.first + from) <= key) ++from;
+    while (to < block.rows && plan.first(block.first + to) < key + height) ++to;
+    if (to <= from) continue;
+    const std::int64_t at = from * plan.score_stride + key, rows = to - from;
     Product<true>(height, n, rows, Left{s.d_scores + at, 1, plan.score_stride}, s.queries + from * n, n,
                   block.dk + key * block.k_stride, block.k_stride);
     Product<true>(height, of_values, rows, Left{s.scores + at, 1, plan.score_stride},

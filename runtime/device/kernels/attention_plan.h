@@ -3,7 +3,8 @@
 // Queries are taken in blocks of kBlock rows; a block's scores against all keys that it can see stay in L2.
 // Inside a block, strips of kStrip rows follow the causal triangle: a strip computes no keys beyond its last
 // row (rounded up to a vector). Keys are stored transposed in panels of kPanel keys, [head_dim][kPanel] each,
-// so that a panel stays in L1 while the block's strips pass over it.
+// so that a panel stays in L1 while the block's strips pass over it. With a window, a strip begins at the
+// first key of its first row, and panels before that are left out.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,9 @@ struct AttentionPlan {
         // has room for the zeros behind the last key that a row sees.
         score_stride(panels * kPanel + 16),
         scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
-        table(s.seen),
+        ends(s.seen),
+        begins(s.from),
+        window(s.window),
         causal(s.causal),
         onward(s.onward),
         rounded(s.rounded) {}
@@ -49,24 +52,28 @@ struct AttentionPlan {
   void check() const {
     HR_CHECK(kv_heads > 0 && heads % kv_heads == 0, "kv_heads divides heads");
     HR_CHECK(!causal || keys == seq, "causal attention sees as many keys as queries");
-    HR_CHECK(table == nullptr || (onward && batch == 1 && !causal), "a table is of one sequence");
+    HR_CHECK((ends == nullptr && begins == nullptr) || !causal, "tables are in place of a mask");
+    HR_CHECK(window == 0 || causal, "a window is of the keys up to the query's own");
   }
 
-  // Number of keys that query row i sees, and number that any row before `end` sees.
+  // Query row i sees the keys from first(i) to before seen(i). Both rise with i.
   std::int64_t seen(std::int64_t i) const {
-    if (table != nullptr) return table[i];
+    if (ends != nullptr) return ends[i];
     return causal ? i + 1 : keys;
   }
-  std::int64_t seen_before(std::int64_t end) const {
-    if (table != nullptr) return table[std::min(end, seq) - 1];
-    return causal ? std::min(end, keys) : keys;
+  std::int64_t first(std::int64_t i) const {
+    if (begins != nullptr) return begins[i];
+    return window > 0 ? std::max<std::int64_t>(0, i + 1 - window) : 0;
   }
+  // The end of the keys that rows before `end` see.
+  std::int64_t seen_before(std::int64_t end) const { return seen(std::min(end, seq) - 1); }
 
   std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, value_dim;
   std::int64_t q_stride, kv_stride, v_stride, o_stride;
   std::int64_t q_rows, kv_rows, panels, score_stride;
   float scale;
-  const std::int32_t* table;
+  const std::int32_t *ends, *begins;
+  std::int64_t window;
   bool causal, onward, rounded;
 };
 

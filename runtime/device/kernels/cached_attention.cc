@@ -32,7 +32,10 @@ class CachedAttention {
       inner_ = take(paged_rows_scratch_bytes(s_));
       return;
     }
-    if (s_.parts > 1) seen_ = reinterpret_cast<std::int32_t*>(take(s_.seq * 4));
+    if (s_.parts > 1 || s_.window > 0) {
+      seen_ = reinterpret_cast<std::int32_t*>(take(s_.seq * 4));
+      from_ = reinterpret_cast<std::int32_t*>(take(s_.seq * 4));
+    }
     tile_keys_ = take(kTile * key_row() * number_);
     tile_values_ = take(kTile * value_row() * number_);
     lse_ = reinterpret_cast<float*>(take(s_.heads * s_.seq * 4));
@@ -84,11 +87,14 @@ class CachedAttention {
             .heads = s_.heads,
             .kv_heads = s_.kv_heads,
             .head_dim = s_.head_dim,
-            .value_dim = s_.value_dim};
+            .scale = s_.scale,
+            .value_dim = s_.value_dim,
+            .window = s_.window};
   }
   AttentionShape of_tile(std::int64_t count, std::int64_t keys) const {
     AttentionShape shape = of_pass(count);
     shape.causal = false;
+    shape.window = 0;
     shape.keys = keys;
     shape.onward = true;
     return shape;
@@ -98,10 +104,16 @@ class CachedAttention {
     const std::int64_t start = sequence.start, count = sequence.count;
     const Array o = s_.rounded ? Array(sums_) : own.o;
     attention(of_pass(count), own.q, own.k, own.v, o, lse_, inner_);
-    for (std::int64_t from = 0; from < start; from += kTile) {
+    for (std::int64_t from = first_seen(start); from < start; from += kTile) {
       const std::int64_t n = std::min(kTile, start - from);
       fetch(sequence, from, n, keys, values);
-      attention(of_tile(count, n), own.q, tile(tile_keys_), tile(tile_values_), o, lse_, inner_);
+      AttentionShape shape = of_tile(count, n);
+      if (s_.window > 0) {
+        for (std::int64_t i = 0; i < count; ++i) seen_[i] = static_cast<std::int32_t>(n);
+        set_begins(count, n, [&](std::int64_t i) { return first_seen(start + i) - from; });
+        shape.seen = seen_, shape.from = from_;
+      }
+      attention(shape, own.q, tile(tile_keys_), tile(tile_values_), o, lse_, inner_);
     }
     if (s_.rounded) convert(count * s_.heads * s_.value_dim, ConstArray(sums_), own.o);
   }
@@ -110,7 +122,7 @@ class CachedAttention {
   void attend_to_held(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
     const std::int64_t start = sequence.start, count = sequence.count;
     const std::int64_t all = held_.before(start + count);
-    for (std::int64_t from = 0; from < all; from += kTile) {
+    for (std::int64_t from = held_.before(first_seen(start)); from < all; from += kTile) {
       const std::int64_t n = std::min(kTile, all - from);
       fetch(sequence, from, n, keys, values);
       AttentionShape shape = of_tile(count, n);
@@ -119,8 +131,23 @@ class CachedAttention {
         seen_[i] =
             static_cast<std::int32_t>(std::clamp<std::int64_t>(held_.before(start + i + 1) - from, 0, n));
       shape.seen = seen_;
+      if (s_.window > 0) {
+        set_begins(count, n, [&](std::int64_t i) { return held_.before(first_seen(start + i)) - from; });
+        shape.from = from_;
+      }
       attention(shape, own.q, tile(tile_keys_), tile(tile_values_), own.o, own.lse, inner_);
     }
+  }
+
+  // The first position that the query at `position` sees.
+  std::int64_t first_seen(std::int64_t position) const {
+    return s_.window > 0 ? std::max<std::int64_t>(0, position + 1 - s_.window) : 0;
+  }
+  // Fills from_ with the first key of a tile of n that each query sees, at most the end of those that it
+  // sees.
+  void set_begins(std::int64_t count, std::int64_t n, auto first) const {
+    for (std::int64_t i = 0; i < count; ++i)
+      from_[i] = std::min(seen_[i], static_cast<std::int32_t>(std::clamp<std::int64_t>(first(i), 0, n)));
   }
 
   void fetch(const CachedSequence& sequence, std::int64_t from, std::int64_t n, Array keys,
@@ -155,7 +182,7 @@ class CachedAttention {
   std::int64_t bytes_ = 0;
   std::byte *tile_keys_ = nullptr, *tile_values_ = nullptr, *inner_ = nullptr;
   float *lse_ = nullptr, *sums_ = nullptr;
-  std::int32_t* seen_ = nullptr;
+  std::int32_t *seen_ = nullptr, *from_ = nullptr;
 };
 
 }  // namespace

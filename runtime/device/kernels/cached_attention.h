@@ -19,6 +19,8 @@ struct CachedShape {
   std::int64_t page = 0;  // positions of a page, or of this device's part of it
   bool rounded = false;   // arrays are bfloat16
   std::int64_t parts = 1, part = 0;
+  std::int64_t window = 0;  // a query sees the last `window` positions up to its own; 0: all
+  float scale = 0;          // 0: 1 / sqrt(head_dim)
 };
 CachedShape cached_shape_of(const auto& op, bool rounded) {
   return {.seq = op.seq,
@@ -28,7 +30,9 @@ CachedShape cached_shape_of(const auto& op, bool rounded) {
           .value_dim = op.value_dim,
           .page = op.page,
           .rounded = rounded,
-          .parts = op.parts};
+          .parts = op.parts,
+          .window = op.window,
+          .scale = static_cast<float>(op.scale)};
 }
 
 std::int64_t cached_attention_scratch_bytes(const CachedShape& shape);

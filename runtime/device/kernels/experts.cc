@@ -48,7 +48,7 @@ void keep_best_groups(const Routing& how, float* scores) {
       second = std::max(second, std::min(first, scores[e]));
       first = std::max(first, scores[e]);
     }
-    return size > 1 ? first + second : first;
+    return size > 1 && how.group_best > 1 ? first + second : first;
   };
   const auto weakest = [&] {
     std::int64_t found = -1;

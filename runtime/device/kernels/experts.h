@@ -17,13 +17,13 @@ namespace hyperrun::kernels {
 // experts of highest p (+ bias) are taken. Gates are their p, divided by their sum if `normalize`, times
 // `scale`. The load-balancing loss (Fedus et al. 2022) is aux x sum_e load_e P_e, with P_e the sum over
 // tokens of p (for a sigmoid: of p over its sum). Only its gradient exists: `aux` carries all constant
-// factors. With several `groups` of experts a token chooses within `group_choices` of them: those whose two
-// highest p (+ bias) have the largest sum.
+// factors. With several `groups` of experts a token chooses within `group_choices` of them: those whose
+// `group_best` highest p (+ bias), one or two, have the largest sum.
 struct Routing {
   std::int64_t tokens = 0, experts = 0, choices = 0;
   bool sigmoid = false, normalize = true;
   float scale = 1, aux = 0;
-  std::int64_t groups = 1, group_choices = 1;
+  std::int64_t groups = 1, group_choices = 1, group_best = 2;
 };
 
 // Routes: logits [tokens, experts]; bias [experts] or null -> gates [tokens, choices], ids [tokens, choices]

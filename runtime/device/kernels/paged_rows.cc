@@ -69,17 +69,19 @@ HWY_NOINLINE void SumRun(std::int64_t n, std::int64_t width, const float* weight
   });
 }
 
-// Finishes a row. The lse of head h is stored at [h * lse_stride], unless it is null.
+// Finishes a row, which sees the positions from `first` to before `seen`. The lse of head h is stored at
+// [h * lse_stride], unless it is null.
 template <Number T, Number O>
-void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, const T* q, const T* keys,
-            const T* values, const Row& row, O* o, float* lse, std::int64_t lse_stride) {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
+void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t first, std::int64_t seen,
+            const T* q, const T* keys, const T* values, const Row& row, O* o, float* lse,
+            std::int64_t lse_stride) {
+  const float scale = s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim));
   const std::int64_t key_row = s.kv_heads * s.head_dim, value_row = s.kv_heads * s.value_dim;
   const std::int64_t group = s.heads / s.kv_heads;
   std::fill_n(row.sums, s.heads * s.value_dim, 0.0F);
   std::fill_n(row.weights, s.heads, 0.0F);
   std::fill_n(row.max, s.heads, -std::numeric_limits<float>::infinity());
-  for (std::int64_t from = 0; from < seen; from += kRowTile) {
+  for (std::int64_t from = first; from < seen; from += kRowTile) {
     const std::int64_t tile = std::min(kRowTile, seen - from);
     each_page_run(pages, s.page, from, tile, [&](std::int64_t i, std::int64_t at, std::int64_t n) HWY_ATTR {
       ScoreRun(s, q, keys + at * key_row, n, row.scores + i);
@@ -94,7 +96,7 @@ void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, 
     });
   }
   for (std::int64_t h = 0; h < s.heads; ++h) {
-    const float inverse = seen > 0 ? 1.0F / row.weights[h] : 0;
+    const float inverse = seen > first ? 1.0F / row.weights[h] : 0;
     const float* sums = row.sums + h * s.value_dim;
     O* to = o + h * s.value_dim;
     if (lse != nullptr) lse[h * lse_stride] = row.max[h] + std::log(row.weights[h]);
@@ -112,9 +114,11 @@ void AttendRows(const CachedShape& s, const CachedSequence& sequence, ConstArray
   typed(q.dtype(), [&]<class T>(T) {
     const auto attend = [&]<class O>(O* to) {
       for (std::int64_t i = 0; i < sequence.count; ++i)
-        Attend(s, sequence.pages, held.before(sequence.start + i + 1), q.as<T>() + i * s.heads * s.head_dim,
-               keys.as<T>(), values.as<T>(), row, to + i * s.heads * s.value_dim,
-               lse == nullptr ? nullptr : lse + i, s.seq);
+        Attend(s, sequence.pages,
+               held.before(s.window > 0 ? std::max<std::int64_t>(0, sequence.start + i + 1 - s.window) : 0),
+               held.before(sequence.start + i + 1), q.as<T>() + i * s.heads * s.head_dim, keys.as<T>(),
+               values.as<T>(), row, to + i * s.heads * s.value_dim, lse == nullptr ? nullptr : lse + i,
+               s.seq);
     };
     if (lse == nullptr)
       attend(o.as<T>());

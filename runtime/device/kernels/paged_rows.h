@@ -10,9 +10,9 @@ namespace hyperrun::kernels {
 
 std::int64_t paged_rows_scratch_bytes(const CachedShape& shape);
 
-// Query i of the `count` new ones sees positions [0, start + i], all of which lie in pages. Positions are
-// taken in their order, so the result does not depend on the places of the pages. `scratch` is aligned to 64
-// bytes.
+// Query i of the `count` new ones sees positions [0, start + i], or the last of them that its window has. All
+// lie in pages. Positions are taken in their order, so the result does not depend on the places of the pages.
+// `scratch` is aligned to 64 bytes.
 void paged_rows(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
                 ConstArray values, Array o, void* scratch);
 

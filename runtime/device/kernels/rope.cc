@@ -69,11 +69,12 @@ void RotateRows(const RopePlan& p, const T* x, const float* table, T* y) {
     for (std::int64_t h = 0; h < p.heads; ++h) {
       const T* from = x + row * p.ldx + h * p.head_dim;
       T* to = y + row * p.ldy + h * p.head_dim;
-      if (from != to) std::copy_n(from, still, to);
+      const std::int64_t rest = p.at_front ? p.turned : 0, first = p.at_front ? 0 : still;
+      if (from != to) std::copy_n(from + rest, still, to + rest);
       if (p.pairs == Pairs::kNeighbours)
-        RotateNeighbours<kInverse>(half, from + still, cos, cos + half, to + still);
+        RotateNeighbours<kInverse>(half, from + first, cos, cos + half, to + first);
       else
-        RotateHead<kInverse>(half, from + still, cos, cos + half, to + still);
+        RotateHead<kInverse>(half, from + first, cos, cos + half, to + first);
     }
   }
 }
@@ -98,22 +99,22 @@ namespace {
 HWY_EXPORT(Rope);
 }  // namespace
 
-void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies,
-                float* table) {
+void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies, float* table,
+                double magnitude) {
   const std::int64_t half = std::ssize(frequencies), head_dim = 2 * half;
   for (std::int64_t i = 0; i < half; ++i) {
     for (std::int64_t p = 0; p < positions; ++p) {
       const double angle = static_cast<double>(start + p) * frequencies[static_cast<std::size_t>(i)];
-      table[p * head_dim + i] = static_cast<float>(std::cos(angle));
-      table[p * head_dim + half + i] = static_cast<float>(std::sin(angle));
+      table[p * head_dim + i] = static_cast<float>(magnitude * std::cos(angle));
+      table[p * head_dim + half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
   }
 }
 
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
           ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy, std::int64_t turned,
-          Pairs pairs) {
-  const RopePlan plan{rows, seq, heads, head_dim, turned > 0 ? turned : head_dim, ldx, ldy, pairs};
+          Pairs pairs, bool at_front) {
+  const RopePlan plan{rows, seq, heads, head_dim, turned > 0 ? turned : head_dim, ldx, ldy, pairs, at_front};
   HWY_DYNAMIC_DISPATCH(Rope)(direction, plan, x, table, y);
 }
 

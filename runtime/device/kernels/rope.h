@@ -14,9 +14,10 @@
 namespace hyperrun::kernels {
 
 // Fills table [positions, head_dim] for positions start, start + 1, ...: first the head_dim / 2 cosines of
-// each, one for each frequency (radians a position), then the sines. Angles are computed in double.
-void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies,
-                float* table);
+// each, one for each frequency (radians a position), then the sines, all times `magnitude`. Angles are
+// computed in double.
+void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies, float* table,
+                double magnitude = 1);
 
 // The inverse rotation computes the gradient.
 enum class Rotate : bool { kForward = false, kInverse = true };
@@ -25,15 +26,16 @@ enum class Pairs : bool { kHalves = false, kNeighbours = true };
 
 // Rotates x to y, [rows, heads, head_dim] with ldx, ldy elements from row to row (heads * head_dim when
 // contiguous), of one format; y may be x (then ldy == ldx). Row r uses line r % seq of the table. `turned` 0:
-// all elements.
+// all elements. `at_front`: the first elements of a head turn, not the last.
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
           ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy,
-          std::int64_t turned = 0, Pairs pairs = Pairs::kHalves);
+          std::int64_t turned = 0, Pairs pairs = Pairs::kHalves, bool at_front = false);
 
 // The sizes of a call, with `turned` filled in.
 struct RopePlan {
   std::int64_t rows, seq, heads, head_dim, turned, ldx, ldy;
   Pairs pairs;
+  bool at_front;
 };
 
 }  // namespace hyperrun::kernels

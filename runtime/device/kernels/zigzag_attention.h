@@ -4,6 +4,8 @@
 // them. Without a mask all own rows see all keys of every part, in any order.
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/device/kernels/attention.h"
 
 namespace hyperrun::kernels {
@@ -19,5 +21,20 @@ void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, Con
 void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k,
                                ConstArray v, ConstArray o, const float* lse, ConstArray d_o, Array dq,
                                Array dk, Array dv, void* scratch);
+
+// The positions of a part in zigzag order: two stretches, each half as long as the part, in rising order.
+struct Stretches {
+  std::int64_t first = 0, second = 0;  // the first position of each
+};
+
+// Attention with a window (part.window): queries of one part against keys of another, or of the same. A step
+// that is `onward` merges its results into o and lse, or adds to dq. Parts whose positions are out of each
+// other's windows cost nothing. The scratch is attention's, and before it window_tables_bytes(part.seq).
+std::int64_t window_tables_bytes(std::int64_t seq);
+void window_attention(const AttentionShape& part, Stretches queries, Stretches keys, bool onward,
+                      ConstArray q, ConstArray k, ConstArray v, Array o, float* lse, void* scratch);
+void window_attention_backward(const AttentionShape& part, Stretches queries, Stretches keys, bool onward,
+                               ConstArray q, ConstArray k, ConstArray v, ConstArray o, const float* lse,
+                               ConstArray d_o, Array dq, Array dk, Array dv, void* scratch);
 
 }  // namespace hyperrun::kernels

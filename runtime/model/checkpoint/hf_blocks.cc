@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/ir/limits.h"
@@ -30,26 +32,49 @@ std::string read_scoring(const JsonFields& fields, const char* field, const char
   return scoring;
 }
 
-ExpertsSpec read_deepseek_experts(const JsonFields& fields) {
-  ExpertsSpec e;
-  if (fields.find("n_routed_experts") == nullptr) return e;
-  expect(fields, "topk_method", "noaux_tc");
-  if (fields.integer("moe_layer_freq", 1) != 1)
-    throw fields.error("moe_layer_freq", "layers without experts among the others are not supported")
-        .legal("1");
-  e.count = positive(fields, "n_routed_experts", limits::kExperts);
-  e.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
-  e.ffn = positive(fields, "moe_intermediate_size", limits::kFfn);
-  e.shared = natural_or(fields, "n_shared_experts", 0, limits::kSharedExperts);
-  e.dense_layers = natural_or(fields, "first_k_dense_replace", 0, limits::kLayers);
-  e.scoring = read_scoring(fields, "scoring_func", "sigmoid");
-  e.normalize = fields.boolean("norm_topk_prob", true);
-  e.scale = positive_real(fields, "routed_scaling_factor", 1);
+// The layers for which `has` is true, as ranges.
+template <class Has>
+std::vector<LayerRange> layers_that(std::int32_t first, std::int32_t layers, Has has) {
+  std::vector<LayerRange> ranges;
+  for (std::int32_t l = first; l < layers; ++l) {
+    if (!has(l)) continue;
+    LayerRange* const last = ranges.empty() ? nullptr : &ranges.back();
+    const std::int32_t step = last == nullptr ? 0 : l - last->last_layer;
+    // A range of one layer may begin any step; a longer one goes on with its own.
+    if (last != nullptr && (last->first_layer == last->last_layer || last->every == step))
+      last->every = step, last->last_layer = l;
+    else
+      ranges.push_back({l, l});
+  }
+  return ranges;
+}
+
+// Sets the layers without experts.
+template <class Has>
+void set_dense(ExpertsSpec& e, std::int32_t layers, Has has) {
+  e.dense_layers = 0;
+  while (e.dense_layers < layers && has(e.dense_layers)) ++e.dense_layers;
+  e.dense = layers_that(e.dense_layers, layers, has);
+}
+
+std::set<std::int32_t> read_layers(const JsonFields& fields, const char* field, std::int32_t layers) {
+  std::set<std::int32_t> list;
+  const nlohmann::json* const value = fields.find(field);
+  if (value == nullptr) return list;
+  if (!value->is_array()) throw fields.error(field, "must be a list of layers");
+  for (const nlohmann::json& l : *value) {
+    if (!l.is_number_unsigned() || l.get<std::uint64_t>() >= static_cast<std::uint64_t>(layers))
+      throw fields.error(field, l.dump() + " is no layer").legal(fmt::format("0 to {}", layers - 1));
+    list.insert(l.get<std::int32_t>());
+  }
+  return list;
+}
+
+void read_deepseek_groups(const JsonFields& fields, ExpertsSpec& e) {
   e.groups = positive_or(fields, "n_group", 1, limits::kExperts);
   e.group_choices = positive_or(fields, "topk_group", 1, limits::kExperts);
   if (e.count % e.groups != 0) throw fields.error("n_group", "does not divide n_routed_experts");
   if (e.group_choices > e.groups) throw fields.error("topk_group", "is above n_group");
-  return e;
 }
 
 }  // namespace
@@ -78,18 +103,40 @@ void read_mixtral(const JsonFields& fields, ModelSpec& model) {
   model.experts.count = positive(fields, "num_local_experts", limits::kExperts);
   model.experts.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
   model.experts.ffn = model.ffn;
-  if (fields.find("sliding_window") != nullptr)
-    throw fields.error("sliding_window", "a window of attention is not supported").legal("null");
 }
 
 void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root) {
   root["intermediate_size"] = model.experts.ffn;
   root["num_local_experts"] = model.experts.count;
   root["num_experts_per_tok"] = model.experts.choices;
-  root["sliding_window"] = nullptr;
 }
 
-void read_deepseek(const JsonFields& fields, ModelSpec& model) {
+void read_qwen_experts(const JsonFields& fields, ModelSpec& model) {
+  ExpertsSpec& e = model.experts;
+  e.count = positive(fields, "num_experts", limits::kExperts);
+  e.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
+  e.ffn = positive(fields, "moe_intermediate_size", limits::kFfn);
+  e.normalize = fields.boolean("norm_topk_prob", false);
+  const std::int32_t step = positive(fields, "decoder_sparse_step", limits::kLayers);
+  const std::set<std::int32_t> without = read_layers(fields, "mlp_only_layers", model.layers);
+  set_dense(e, model.layers, [&](std::int32_t l) { return (l + 1) % step != 0 || without.contains(l); });
+  if (e.dense_layers == model.layers)
+    throw fields.error("mlp_only_layers", "no layer is left for the experts");
+}
+
+void write_qwen_experts(const ModelSpec& model, nlohmann::ordered_json& root) {
+  const ExpertsSpec& e = model.experts;
+  root["num_experts"] = e.count;
+  root["num_experts_per_tok"] = e.choices;
+  root["moe_intermediate_size"] = e.ffn;
+  root["norm_topk_prob"] = e.normalize;
+  root["decoder_sparse_step"] = 1;
+  root["mlp_only_layers"] = nlohmann::json::array();
+  for (std::int32_t l = 0; l < model.layers; ++l)
+    if (!e.in_layer(l)) root["mlp_only_layers"].push_back(l);
+}
+
+void read_latent(const JsonFields& fields, ModelSpec& model) {
   model.heads = positive(fields, "num_attention_heads", limits::kHeads);
   model.kv_heads = positive_or(fields, "num_key_value_heads", model.heads, limits::kHeads);
   if (model.kv_heads != model.heads)
@@ -104,13 +151,10 @@ void read_deepseek(const JsonFields& fields, ModelSpec& model) {
   l.value_dim = positive(fields, "v_head_dim", limits::kHeadDim);
   if (l.rope_dim % 2 != 0) throw fields.error("qk_rope_head_dim", "must be even for rotary positions");
   model.head_dim = l.nope_dim + l.rope_dim;
-  model.experts = read_deepseek_experts(fields);
-  model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0, limits::kMtpLayers);
 }
 
-void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
+void write_latent(const ModelSpec& model, nlohmann::ordered_json& root) {
   const LatentSpec& l = model.latent;
-  const ExpertsSpec& e = model.experts;
   root["head_dim"] = l.rope_dim;  // in this file, the width of rotary positions
   root["q_lora_rank"] = l.q_rank > 0 ? nlohmann::ordered_json(l.q_rank) : nullptr;
   root["kv_lora_rank"] = l.kv_rank;
@@ -120,19 +164,95 @@ void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
   root["v_head_dim"] = l.value_dim;
   root["rope_interleave"] = true;
   root["num_nextn_predict_layers"] = model.mtp.layers;
+}
+
+void read_deepseek_experts(const JsonFields& fields, const Family& family, ModelSpec& model) {
+  model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0, limits::kMtpLayers);
+  if (fields.find("n_routed_experts") == nullptr) return;
+  ExpertsSpec& e = model.experts;
+  const std::string method = fields.string("topk_method", "");
+  const bool grouped = method == "noaux_tc" || method == "group_limited_greedy";
+  const std::string legal = family.normalizes ? "noaux_tc" : "greedy, group_limited_greedy";
+  if ((method == "noaux_tc") != family.normalizes || (!grouped && method != "greedy"))
+    throw fields.error("topk_method", "\"" + method + "\" is not supported").legal(legal);
+  if (fields.integer("moe_layer_freq", 1) != 1)
+    throw fields.error("moe_layer_freq", "layers without experts among the others are not supported")
+        .legal("1");
+  e.count = positive(fields, "n_routed_experts", limits::kExperts);
+  e.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
+  e.ffn = positive(fields, "moe_intermediate_size", limits::kFfn);
+  e.shared = natural_or(fields, "n_shared_experts", 0, limits::kSharedExperts);
+  e.dense_layers = natural_or(fields, "first_k_dense_replace", 0, limits::kLayers);
+  e.scoring = read_scoring(fields, "scoring_func", "sigmoid");
+  e.normalize = fields.boolean("norm_topk_prob", family.normalizes);
+  e.scale = positive_real(fields, "routed_scaling_factor", 1);
+  e.group_best = family.group_best;
+  if (grouped) read_deepseek_groups(fields, e);
+  // Version 2's classes do not agree on what a norm of the gates is.
+  if (!family.normalizes && e.normalize)
+    throw fields.error("norm_topk_prob", "true is not supported").legal("false");
+  if (!family.normalizes) expect(fields, "scoring_func", "softmax");
+}
+
+void write_deepseek_experts(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root) {
+  const ExpertsSpec& e = model.experts;
   root["first_k_dense_replace"] = e.count > 0 ? e.dense_layers : model.layers;
+  root["n_routed_experts"] = e.count > 0 ? nlohmann::ordered_json(e.count) : nullptr;
   if (e.count == 0) return;
-  root["n_routed_experts"] = e.count;
   root["num_experts_per_tok"] = e.choices;
   root["moe_intermediate_size"] = e.ffn;
   root["n_shared_experts"] = e.shared;
   root["scoring_func"] = e.scoring;
-  root["topk_method"] = "noaux_tc";
+  root["topk_method"] = family.normalizes ? "noaux_tc" : e.groups > 1 ? "group_limited_greedy" : "greedy";
   root["norm_topk_prob"] = e.normalize;
   root["routed_scaling_factor"] = e.scale;
   root["n_group"] = e.groups;
   root["topk_group"] = e.group_choices;
   root["moe_layer_freq"] = 1;
+}
+
+void read_windows(const JsonFields& fields, const Family& family, ModelSpec& model) {
+  if (family.windows == Windows::kNone) return;
+  const bool off = family.windows == Windows::kFrom && !fields.boolean("use_sliding_window", false);
+  const std::int32_t window = off || fields.find("sliding_window") == nullptr
+                                  ? 0
+                                  : positive(fields, "sliding_window", limits::kSequence);
+  std::vector<bool> has(static_cast<std::size_t>(model.layers), window > 0);
+  if (const nlohmann::json* types = fields.find("layer_types"); types != nullptr) {
+    if (!types->is_array() || types->size() != has.size())
+      throw fields.error("layer_types", "is no list with an entry for each layer");
+    for (std::size_t l = 0; l < has.size(); ++l) {
+      has[l] = (*types)[l] == "sliding_attention";
+      if (!has[l] && (*types)[l] != "full_attention")
+        throw fields.error("layer_types", (*types)[l].dump() + " is not supported")
+            .legal("full_attention, sliding_attention");
+      if (has[l] && window == 0)
+        throw fields.error("sliding_window", "is missing or switched off, and a layer has such a window");
+    }
+  } else if (family.windows == Windows::kFrom && window > 0) {
+    const std::int32_t from = natural_or(fields, "max_window_layers", 0, limits::kSequence);
+    for (std::size_t l = 0; l < has.size(); ++l) has[l] = static_cast<std::int32_t>(l) >= from;
+  }
+  const auto windows = std::ranges::count(has, true);
+  model.window = windows > 0 ? window : 0;
+  if (windows > 0 && windows < std::ssize(has))
+    model.window_layers =
+        layers_that(0, model.layers, [&](std::int32_t l) { return has[static_cast<std::size_t>(l)]; });
+}
+
+void write_windows(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root) {
+  if (family.windows == Windows::kNone) return;
+  root["sliding_window"] = model.window > 0 ? nlohmann::ordered_json(model.window) : nullptr;
+  if (family.windows == Windows::kFrom) {
+    root["use_sliding_window"] = model.window > 0;
+    std::int32_t from = 0;
+    while (from < model.layers && model.window_of(from) == 0) ++from;
+    root["max_window_layers"] = from;
+  }
+  if (model.window_layers.empty()) return;
+  root["layer_types"] = nlohmann::json::array();
+  for (std::int32_t l = 0; l < model.layers; ++l)
+    root["layer_types"].push_back(model.window_of(l) > 0 ? "sliding_attention" : "full_attention");
 }
 
 void read_gpt2(const JsonFields& fields, ModelSpec& model) {
@@ -164,22 +284,28 @@ void write_gpt2(const ModelSpec& model, nlohmann::ordered_json& root) {
   root["n_positions"] = std::max(model.positions, model.sequence);
 }
 
-ExpertsSpec read_own_experts(const JsonFields& fields) {
+ExpertsSpec read_own_experts(const JsonFields& fields, std::int32_t layers) {
   ExpertsSpec e;
   e.count = positive(fields, "count", limits::kExperts);
   e.choices = positive(fields, "choices", limits::kExperts);
   e.ffn = positive(fields, "ffn", limits::kFfn);
   e.shared = natural_or(fields, "shared", 0, limits::kSharedExperts);
   e.dense_layers = natural_or(fields, "dense_layers", 0, limits::kLayers);
+  if (const std::set<std::int32_t> dense = read_layers(fields, "dense", layers); !dense.empty())
+    e.dense = layers_that(e.dense_layers, layers, [&](std::int32_t l) { return dense.contains(l); });
   e.scoring = read_scoring(fields, "scoring", "softmax");
   e.normalize = fields.boolean("normalize", true);
   e.scale = positive_real(fields, "scale", 1);
   e.groups = positive_or(fields, "groups", 1, limits::kExperts);
   e.group_choices = positive_or(fields, "group_choices", 1, limits::kExperts);
+  e.group_best = positive_or(fields, "group_best", 2, 2);
   return e;
 }
 
-nlohmann::ordered_json own_experts(const ExpertsSpec& e) {
+nlohmann::ordered_json own_experts(const ExpertsSpec& e, std::int32_t layers) {
+  nlohmann::json dense = nlohmann::json::array();
+  for (std::int32_t l = e.dense_layers; l < layers; ++l)
+    if (!e.in_layer(l)) dense.push_back(l);
   return {{"count", e.count},
           {"choices", e.choices},
           {"ffn", e.ffn},
@@ -189,7 +315,9 @@ nlohmann::ordered_json own_experts(const ExpertsSpec& e) {
           {"normalize", e.normalize},
           {"scale", e.scale},
           {"groups", e.groups},
-          {"group_choices", e.group_choices}};
+          {"group_choices", e.group_choices},
+          {"group_best", e.group_best},
+          {"dense", dense}};
 }
 
 }  // namespace hyperrun

@@ -2,13 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/families.h"
 #include "runtime/ir/limits.h"
 #include "runtime/model/checkpoint/hf_blocks.h"
+#include "runtime/model/checkpoint/hf_rope.h"
 #include "runtime/model/checkpoint/json_file.h"
 
 namespace hyperrun {
@@ -17,34 +17,15 @@ using nlohmann::json;
 
 namespace {
 
-struct Family {
-  std::string_view name;  // name of the model, and "model_type" of the file
-  std::string_view architecture;
-};
-constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"},
-                               Family{"mixtral", "MixtralForCausalLM"},
-                               Family{"deepseek_v3", "DeepseekV3ForCausalLM"},
-                               Family{"gpt2", "GPT2LMHeadModel"}};
-
-const Family& family_of(std::string_view name) {
-  for (const Family& f : kFamilies)
-    if (f.name == name) return f;
-  HR_CHECK(false, std::string(name));
-  return kFamilies[0];
-}
-
 // The suffix of hyperrun's own model types: families with experts that have none in Hugging Face.
 constexpr std::string_view kWithExperts = "-experts";
 
 const Family& read_family(const JsonFields& fields) {
   std::string type = fields.string("model_type", "llama");
   if (type.ends_with(kWithExperts)) type.resize(type.size() - kWithExperts.size());
-  std::string names;
-  for (const Family& f : kFamilies) names += (names.empty() ? "" : ", ") + std::string(f.name);
-  const auto* family =
-      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.name == type; });
-  if (family == kFamilies.end())
-    throw fields.error("model_type", "\"" + type + "\" is not supported").legal(names);
+  const Family* const family = find_family(type);
+  if (family == nullptr)
+    throw fields.error("model_type", "\"" + type + "\" is not supported").legal(family_names());
   const json* list = fields.find("architectures");
   if (list != nullptr && (!list->is_array() || list->size() != 1 || (*list)[0] != family->architecture))
     throw fields.error("architectures", list->dump() + " is not supported")
@@ -57,59 +38,13 @@ void check_off(const JsonFields& fields, const char* field) {
 }
 
 // Refuses settings for which our graph would compute something else than the checkpoint's author did.
-void check_computation(const JsonFields& fields) {
+void check_computation(const JsonFields& fields, const Family& family) {
   const std::string act = fields.string("hidden_act", "silu");
   if (act != "silu") throw fields.error("hidden_act", "\"" + act + "\" is not supported").legal("silu");
-  check_off(fields, "attention_bias");
-  check_off(fields, "mlp_bias");
+  if (!family.may_have_attention_bias && !family.qkv_bias) check_off(fields, "attention_bias");
+  if (!family.may_have_mlp_bias) check_off(fields, "mlp_bias");
   if (fields.number("attention_dropout", 0) != 0)
     throw fields.error("attention_dropout", "dropout is not supported").legal("0");
-  if (fields.number("partial_rotary_factor", 1) != 1)
-    throw fields.error("partial_rotary_factor", "partial rotation is not supported").legal("1");
-}
-
-// A field that the rope type "llama3" requires.
-double required_real(const JsonFields& fields, const char* name) {
-  if (fields.find(name) == nullptr) throw fields.error(name, "the field is missing");
-  return positive_real(fields, name, 1);
-}
-
-RopeScaling read_scaling(const JsonFields& fields, const std::string& type) {
-  RopeScaling s;
-  s.factor = required_real(fields, "factor");
-  if (type == "linear") return s;
-  s.low_freq_factor = required_real(fields, "low_freq_factor");
-  s.high_freq_factor = required_real(fields, "high_freq_factor");
-  s.original_sequence = positive(fields, "original_max_position_embeddings", limits::kSequence);
-  if (s.high_freq_factor <= s.low_freq_factor)
-    throw fields.error("high_freq_factor", "is not above low_freq_factor");
-  return s;
-}
-
-// Reads rope_scaling (or null), or rope_parameters of newer files, which have theta as well.
-void read_rope(const JsonFields& fields, const std::string& place, ModelSpec& m) {
-  m.rope_theta = positive_real(fields, "rope_theta", 10000);
-  for (const char* field : {"rope_scaling", "rope_parameters"}) {
-    const json* scaling = fields.find(field);
-    if (scaling == nullptr) continue;
-    const JsonFields inner(*scaling, place + ": " + field);
-    const std::string type = inner.string("rope_type", inner.string("type", "default").c_str());
-    if (type == "llama3" || type == "linear")
-      m.rope_scaling = read_scaling(inner, type);
-    else if (type != "default")
-      throw fields.error(field, "\"" + type + "\" is not supported").legal("null, default, linear, llama3");
-    m.rope_theta = positive_real(inner, "rope_theta", m.rope_theta);
-  }
-}
-
-nlohmann::ordered_json scaling_of(const RopeScaling& s) {
-  if (s == RopeScaling{}) return nullptr;
-  if (s.original_sequence == 0) return {{"rope_type", "linear"}, {"factor", s.factor}};
-  return {{"rope_type", "llama3"},
-          {"factor", s.factor},
-          {"low_freq_factor", s.low_freq_factor},
-          {"high_freq_factor", s.high_freq_factor},
-          {"original_max_position_embeddings", s.original_sequence}};
 }
 
 void read_heads(const JsonFields& fields, ModelSpec& model) {
@@ -121,7 +56,8 @@ void read_heads(const JsonFields& fields, ModelSpec& model) {
   if (fields.find("head_dim") == nullptr && model.hidden % model.heads != 0)
     throw fields.error("num_attention_heads", "does not divide hidden_size, and head_dim is not given");
   model.head_dim = positive_or(fields, "head_dim", model.hidden / model.heads, limits::kHeadDim);
-  if (model.head_dim % 2 != 0) throw fields.error("head_dim", "must be even for rotary positions");
+  if (model.head_dim % 2 != 0 && fields.number("partial_rotary_factor", 1) == 1)
+    throw fields.error("head_dim", "must be even for rotary positions");
 }
 
 DType read_dtype(const JsonFields& fields) {
@@ -175,25 +111,31 @@ std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::in
   return static_cast<std::int32_t>(begin);
 }
 
-void read_decoder(const JsonFields& fields, const std::string& place, ModelSpec& m) {
-  check_computation(fields);
+void read_decoder(const JsonFields& fields, const std::string& place, const Family& family, ModelSpec& m) {
+  check_computation(fields, family);
   m.layers = positive(fields, "num_hidden_layers", limits::kLayers);
   m.hidden = positive(fields, "hidden_size", limits::kHidden);
   m.ffn = positive(fields, "intermediate_size", limits::kFfn);
   m.sequence = positive_or(fields, "max_position_embeddings", 2048, limits::kSequence);
-  if (m.name == "deepseek_v3")
-    read_deepseek(fields, m);
+  m.attention_bias = family.may_have_attention_bias && fields.boolean("attention_bias", false);
+  m.mlp_bias = family.may_have_mlp_bias && fields.boolean("mlp_bias", false);
+  if (family.latent)
+    read_latent(fields, m);
   else
     read_heads(fields, m);
-  if (m.name == "mixtral") read_mixtral(fields, m);
+  read_windows(fields, family, m);
+  if (family.experts == Experts::kMixtral) read_mixtral(fields, m);
+  if (family.experts == Experts::kQwen) read_qwen_experts(fields, m);
+  if (family.experts == Experts::kDeepseek) read_deepseek_experts(fields, family, m);
   if (const json* own = fields.find("experts"); own != nullptr)
-    m.experts = read_own_experts(JsonFields(*own, place + ": experts"));
-  read_rope(fields, place, m);
+    m.experts = read_own_experts(JsonFields(*own, place + ": experts"), m.layers);
+  read_rope(fields, place, family, m);
   m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
 }
 
-void write_decoder(const ModelSpec& m, nlohmann::ordered_json& root) {
-  root["attention_bias"] = root["mlp_bias"] = false;
+void write_decoder(const ModelSpec& m, const Family& family, nlohmann::ordered_json& root) {
+  root["attention_bias"] = m.attention_bias;
+  root["mlp_bias"] = m.mlp_bias;
   root["attention_dropout"] = 0.0;
   root["head_dim"] = m.head_dim;
   root["hidden_act"] = "silu";
@@ -204,16 +146,19 @@ void write_decoder(const ModelSpec& m, nlohmann::ordered_json& root) {
   root["num_hidden_layers"] = m.layers;
   root["num_key_value_heads"] = m.kv_heads;
   root["rms_norm_eps"] = m.norm_eps;
-  root["rope_scaling"] = scaling_of(m.rope_scaling);
-  root["rope_theta"] = m.rope_theta;
-  if (m.name == "mixtral") {
+  write_rope(m, family, root);
+  write_windows(m, family, root);
+  if (family.latent) write_latent(m, root);
+  if (family.experts == Experts::kMixtral) {
     write_mixtral(m, root);
-  } else if (m.name == "deepseek_v3") {
-    write_deepseek(m, root);
+  } else if (family.experts == Experts::kQwen) {
+    write_qwen_experts(m, root);
+  } else if (family.experts == Experts::kDeepseek) {
+    write_deepseek_experts(m, family, root);
   } else if (m.experts.count > 0) {
     root.erase("architectures");
     root["model_type"] = m.name + std::string(kWithExperts);
-    root["experts"] = own_experts(m.experts);
+    root["experts"] = own_experts(m.experts, m.layers);
   }
 }
 
@@ -222,7 +167,7 @@ void write_decoder(const ModelSpec& m, nlohmann::ordered_json& root) {
 std::string to_config_json(const HfConfig& config) {
   const ModelSpec& m = config.model;
   nlohmann::ordered_json root = {
-      {"architectures", {family_of(m.name).architecture}},
+      {"architectures", {family_of(m).architecture}},
       {"bos_token_id", begin_of(config)},
       {"eos_token_id", ends_of(config.ends_of_text)},
       {"model_type", m.name},
@@ -230,27 +175,33 @@ std::string to_config_json(const HfConfig& config) {
       {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
       {"vocab_size", m.vocab},
   };
-  if (m.name == "gpt2")
+  const Family& family = family_of(m);
+  if (family.learned_positions)
     write_gpt2(m, root);
   else
-    write_decoder(m, root);
+    write_decoder(m, family, root);
   return root.dump(2) + "\n";
 }
 
 HfConfig read_config(const std::filesystem::path& path) {
   std::error_code error;
   const auto file = std::filesystem::is_directory(path, error) ? path / "config.json" : path;
-  const json root = read_json(file);
+  json root = read_json(file);
   const JsonFields fields(root, file.string());
+  const Family& family = read_family(fields);
+  // What the file leaves out is what the family's class has; null stays null.
+  const json defaults = json::parse(family.defaults);
+  for (const auto& [name, value] : defaults.items())
+    if (!root.contains(name)) root[name] = value;
   HfConfig config;
   ModelSpec& m = config.model;
-  m.name = read_family(fields).name;
-  if (m.name == "gpt2")
+  m.name = family.name;
+  if (family.learned_positions)
     read_gpt2(fields, m);
   else
-    read_decoder(fields, file.string(), m);
+    read_decoder(fields, file.string(), family, m);
   m.vocab = positive(fields, "vocab_size", limits::kVocab);
-  m.tied_head = fields.boolean("tie_word_embeddings", m.name == "gpt2");
+  m.tied_head = fields.boolean("tie_word_embeddings", false);
   config.dtype = read_dtype(fields);
   config.ends_of_text = read_ends_of_text(fields, m.vocab);
   config.begin_of_text = read_begin_of_text(fields, m.vocab, config.ends_of_text);

@@ -1,6 +1,6 @@
-// Converts Hugging Face's config.json of Llama, Qwen3, Mixtral, DeepSeek-V3 and GPT-2 to and from ModelSpec.
+// Converts Hugging Face's config.json of the families in runtime/ir/families.h to and from ModelSpec.
 //
-// Fields that our graph does not compute (other rope scalings, biases, another activation) are refused by
+// Fields that our graph does not compute (another activation, biases that a family has not) are refused by
 // name rather than ignored: Error(kBadCheckpoint) at "PATH: FIELD".
 #pragma once
 

@@ -1,8 +1,18 @@
 #include "runtime/model/graph/attention.h"
 
+#include <cmath>
+
 namespace hyperrun {
 
 namespace {
+
+std::int64_t window_of(const Builder& b) { return b.causal ? b.model.window_of(b.layer) : 0; }
+
+// The factor of the scores; 0: the usual one.
+double scale_of(const Builder& b) {
+  const double factor = b.model.latent.kv_rank > 0 ? rope_score_factor(b.model.rope_scaling) : 1;
+  return factor == 1 ? 0 : factor / std::sqrt(static_cast<double>(b.model.head_dim));
+}
 
 TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
@@ -26,7 +36,7 @@ TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId
     outs[0].dims.insert(outs[0].dims.begin(), b.part);
     outs.push_back({at + "found.lse", DType::kF32, {b.part, b.batch, b.kv_heads, b.group, b.seq}});
   }
-  const auto found = b.nodes(at + "core", op::CachedAttention{b.use.context},
+  const auto found = b.nodes(at + "core", op::CachedAttention{b.use.context, window_of(b), scale_of(b)},
                              {q, k, v, b.requests, keys, values}, std::move(outs));
   return parts ? b.nodes(at + "merge", op::MergeParts{}, {found[0], found[3]}, {std::move(o)})[0] : found[0];
 }
@@ -36,7 +46,7 @@ TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId
 TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
   if (b.use.generates()) return attend_to_cache(b, at, q, k, v);
-  return b.nodes(at + "core", op::Attention{b.causal}, {q, k, v},
+  return b.nodes(at + "core", op::Attention{b.causal, window_of(b), scale_of(b)}, {q, k, v},
                  {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
                   Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];
 }
@@ -50,13 +60,15 @@ AttentionBlock::AttentionBlock(Builder& builder)
     nope_dim_ = b_.graph.add_dim("nope_dim", latent.nope_dim);
     turned_dim_ = b_.graph.add_dim("rope_dim", latent.rope_dim);
     value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
+  } else if (b_.model.rotary_dim > 0 && b_.model.rotary_dim < b_.model.head_dim) {
+    turned_dim_ = b_.graph.add_dim("rotary_dim", b_.model.rotary_dim);
   }
   if (b_.use.generates()) return;
   // A training makes the table once as state; other programs, whose only state is weights, make it in each
   // pass.
   const bool lasts = b_.use.trains();
   table_ = b_.graph.add_node({lasts ? "rope.init" : "rope.turns",
-                              op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling},
+                              op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling, b_.model.sequence},
                               {},
                               {},
                               {},
@@ -68,14 +80,19 @@ AttentionBlock::AttentionBlock(Builder& builder)
 }
 
 void AttentionBlock::set_positions(TensorId positions) {
-  table_ = b_.node("rope.turns", op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling}, {positions},
-                   {b_.batch, b_.seq, turned_dim_}, "rope");
+  table_ = b_.node("rope.turns", op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling, b_.use.context},
+                   {positions}, {b_.batch, b_.seq, turned_dim_}, "rope");
 }
 
-TensorId AttentionBlock::operator()(const std::string& at, const std::string& hf, TensorId x) const {
+TensorId AttentionBlock::operator()(const std::string& at, const std::string& hf, TensorId x,
+                                    TensorId stream) const {
   const auto [q, k, v] = b_.model.latent.kv_rank > 0 ? latent(at, hf, x) : grouped(at, hf, x);
-  return b_.linear(at + "wo", attend(b_, at, q, k, v), {b_.hidden, b_.kv_heads, b_.group, value_dim_},
-                   b_.stream(), {hf + "o_proj.weight"});
+  const TensorId out =
+      b_.linear(at + "wo", attend(b_, at, q, k, v), {b_.hidden, b_.kv_heads, b_.group, value_dim_},
+                b_.stream(), {hf + "o_proj.weight"});
+  Builder::Bias bias;
+  if (b_.model.attention_bias) bias = {at + "wo", {hf + "o_proj.bias", {b_.model.hidden}}};
+  return b_.onto(stream, at, out, bias);
 }
 
 AttentionBlock::Heads AttentionBlock::grouped(const std::string& at, const std::string& hf,
@@ -83,10 +100,23 @@ AttentionBlock::Heads AttentionBlock::grouped(const std::string& at, const std::
   const DimId kv_heads = b_.kv_heads, group = b_.group, head_dim = b_.head_dim, hidden = b_.hidden;
   const Dims q_dims{b_.batch, b_.seq, kv_heads, group, head_dim},
       kv_dims{b_.batch, b_.seq, kv_heads, head_dim};
-  TensorId q = b_.linear(at + "wq", x, {kv_heads, group, head_dim, hidden}, q_dims, {hf + "q_proj.weight"});
-  TensorId k = b_.linear(at + "wk", x, {kv_heads, head_dim, hidden}, kv_dims, {hf + "k_proj.weight"});
-  const TensorId v = b_.linear(at + "wv", x, {kv_heads, head_dim, hidden}, kv_dims, {hf + "v_proj.weight"});
-  if (b_.traits.qk_norm) {
+  const ModelSpec& m = b_.model;
+  const std::int64_t of_q = std::int64_t{m.heads} * m.head_dim, of_k = std::int64_t{m.kv_heads} * m.head_dim;
+  // Rows [first, first + rows) of the matrix that joins q, k and v, or a matrix of its own.
+  const auto saved = [&](const char* matrix, std::int64_t first) {
+    if (!b_.family.fused) return SavedAs{hf + matrix + ".weight"};
+    const std::int64_t all = of_q + 2 * of_k;
+    return SavedAs{hf + "qkv_proj.weight", {all, m.hidden}, 1, first * m.hidden, all * m.hidden};
+  };
+  TensorId q = b_.linear(at + "wq", x, {kv_heads, group, head_dim, hidden}, q_dims, saved("q_proj", 0));
+  TensorId k = b_.linear(at + "wk", x, {kv_heads, head_dim, hidden}, kv_dims, saved("k_proj", of_q));
+  TensorId v = b_.linear(at + "wv", x, {kv_heads, head_dim, hidden}, kv_dims, saved("v_proj", of_q + of_k));
+  if (has_qkv_bias(m)) {
+    q = b_.biased(q, {kv_heads, group, head_dim}, {at + "wq", {hf + "q_proj.bias", {of_q}}}, at + "q_biased");
+    k = b_.biased(k, {kv_heads, head_dim}, {at + "wk", {hf + "k_proj.bias", {of_k}}}, at + "k_biased");
+    v = b_.biased(v, {kv_heads, head_dim}, {at + "wv", {hf + "v_proj.bias", {of_k}}}, at + "v");
+  }
+  if (b_.family.qk_norm) {
     q = b_.norm(at + "q_norm", q, hf + "q_norm.weight");
     k = b_.norm(at + "k_norm", k, hf + "k_norm.weight");
   }
@@ -137,7 +167,8 @@ AttentionBlock::Heads AttentionBlock::latent(const std::string& at, const std::s
 
 TensorId AttentionBlock::turned(const std::string& name, TensorId x, const std::string& out) const {
   const Dims dims = b_.graph[x].dims;
-  return b_.node(name, op::Rope{false, b_.traits.turns_neighbours}, {x, table_}, dims, out);
+  const bool first = turned_dim_ != b_.head_dim && b_.model.latent.kv_rank == 0;
+  return b_.node(name, op::Rope{false, b_.family.turns_neighbours, first}, {x, table_}, dims, out);
 }
 
 }  // namespace hyperrun

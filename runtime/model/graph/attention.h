@@ -20,8 +20,9 @@ class AttentionBlock {
   // For generation: sets the positions of the rotary tables.
   void set_positions(TensorId positions);
 
-  // x, normed -> the addend of the residual stream. `at` and `hf` end with a point.
-  TensorId operator()(const std::string& at, const std::string& hf, TensorId x) const;
+  // x, normed, and the residual stream -> the residual stream behind attention. `at` and `hf` end with a
+  // point.
+  TensorId operator()(const std::string& at, const std::string& hf, TensorId x, TensorId stream) const;
 
  private:
   struct Heads {

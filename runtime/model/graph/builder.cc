@@ -6,10 +6,10 @@
 
 namespace hyperrun {
 
-Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
+Builder::Builder(const ModelSpec& m, const ModelUse& u, const Family& f)
     : model(m),
       use(u),
-      traits(t),
+      family(f),
       batch(graph.add_dim("batch", u.batch)),
       seq(graph.add_dim("seq", u.generates() ? u.tokens : m.sequence)),
       hidden(graph.add_dim("hidden", m.hidden)),
@@ -93,12 +93,32 @@ TensorId Builder::linear(const std::string& name, TensorId x, Dims weight_dims, 
   return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
 }
 
-TensorId Builder::ffn(const std::string& at, const std::string& hf, TensorId x, DimId width) {
+TensorId Builder::ffn(const std::string& at, const std::string& hf, TensorId x, DimId width, bool has_bias) {
   const Dims wide{batch, seq, width};
-  const TensorId gate = linear(at + "gate", x, {width, hidden}, wide, {hf + "gate_proj.weight"});
-  const TensorId up = linear(at + "up", x, {width, hidden}, wide, {hf + "up_proj.weight"});
+  const std::int64_t rows = graph[width].size, part = rows * model.hidden;
+  const auto saved = [&](const char* matrix, std::int64_t number) {
+    if (!family.fused) return SavedAs{hf + matrix + ".weight"};
+    return SavedAs{hf + "gate_up_proj.weight", {2 * rows, model.hidden}, 1, number * part, 2 * part};
+  };
+  TensorId gate = linear(at + "gate", x, {width, hidden}, wide, saved("gate_proj", 0));
+  TensorId up = linear(at + "up", x, {width, hidden}, wide, saved("up_proj", 1));
+  if (has_bias) {
+    gate = biased(gate, {width}, {at + "gate", {hf + "gate_proj.bias"}}, at + "gate.biased");
+    up = biased(up, {width}, {at + "up", {hf + "up_proj.bias"}}, at + "up.biased");
+  }
   const TensorId h = node(at + "swiglu", op::SwiGlu{}, {gate, up}, wide, at + "h");
   return linear(at + "down", h, {hidden, width}, stream(), {hf + "down_proj.weight"});
+}
+
+TensorId Builder::biased(TensorId x, const Dims& dims, const Bias& bias, const std::string& out) {
+  const TensorId w = weight(bias.name + ".bias", dims, bias.saved, op::InitFill{0});
+  return node(bias.name + ".bias.add", op::Add{}, {x, w}, graph[x].dims, out);
+}
+
+TensorId Builder::onto(TensorId x, const std::string& at, TensorId product, const Bias& bias) {
+  const bool last = bias.name.empty();
+  const TensorId sum = node(at + "add", op::Add{}, {x, product}, stream(), at + (last ? "residual" : "sum"));
+  return last ? sum : biased(sum, {hidden}, bias, at + "residual");
 }
 
 }  // namespace hyperrun

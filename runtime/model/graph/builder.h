@@ -12,7 +12,7 @@ namespace hyperrun {
 using Dims = std::vector<DimId>;
 
 struct Builder {
-  Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t);
+  Builder(const ModelSpec& m, const ModelUse& u, const Family& f);
 
   // A node with one output.
   TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
@@ -29,8 +29,19 @@ struct Builder {
 
   TensorId norm(const std::string& name, TensorId x, const std::string& saved_as);  // over the last dimension
   TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved);
-  // A SwiGLU of `width`.
-  TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width);
+  // A SwiGLU of `width`. With `biased` gate and up have biases; the third one is onto()'s.
+  TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width, bool biased = false);
+
+  // The bias of the product `name`, and its place in a checkpoint. Without a name there is none.
+  struct Bias {
+    std::string name;
+    SavedAs saved;
+  };
+  // x [batch, seq, dims ...] plus a bias [dims].
+  TensorId biased(TensorId x, const Dims& dims, const Bias& bias, const std::string& out);
+  // Adds a product to the residual stream. Partial results are reduced with that addition; a bias is added
+  // after it, once.
+  TensorId onto(TensorId x, const std::string& at, TensorId product, const Bias& bias);
 
   // For submodels: reads or writes this pass's slot of the port "port.NAME".
   TensorId load_port(const std::string& name, Dims dims, const std::string& out);
@@ -45,7 +56,7 @@ struct Builder {
 
   const ModelSpec& model;
   const ModelUse& use;
-  const DecoderTraits& traits;
+  const Family& family;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
   DimId slots;  // slots of a submodel's ports

@@ -14,8 +14,7 @@ namespace {
 
 class Decoder {
  public:
-  Decoder(const ModelSpec& model, const ModelUse& use, const DecoderTraits& traits)
-      : b_(model, use, traits) {}
+  Decoder(const ModelSpec& model, const ModelUse& use, const Family& family) : b_(model, use, family) {}
 
   Graph build() {
     const ModelSpec& model = b_.model;
@@ -45,14 +44,21 @@ class Decoder {
 
   TensorId layer(int l, TensorId x) {
     const std::string at = of_layer(l), hf = "model." + at;
-    const TensorId a = (*attention_)(at + "attention.", hf + "self_attn.",
-                                     b_.norm(at + "attention.norm", x, hf + "input_layernorm.weight"));
-    x = b_.node(at + "attention.add", op::Add{}, {x, a}, b_.stream(), at + "attention.residual");
+    x = (*attention_)(at + "attention.", hf + "self_attn.",
+                      b_.norm(at + "attention.norm", x, hf + "input_layernorm.weight"), x);
     const TensorId normed = b_.norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight");
-    const bool mixture = b_.model.experts.count > 0 && l >= b_.model.experts.dense_layers;
-    const TensorId f = mixture ? (*experts_)(at + "experts.", hf + std::string(b_.traits.experts_in), normed)
-                               : b_.ffn(at + "ffn.", hf + "mlp.", normed, b_.ffn_width);
-    return b_.node(at + "ffn.add", op::Add{}, {x, f}, b_.stream(), at + "ffn.residual");
+    if (!b_.model.experts.in_layer(l))
+      return b_.onto(x, at + "ffn.", swiglu(at, hf, normed), down_bias(at, hf));
+    const TensorId f = (*experts_)(at + "experts.", hf + std::string(b_.family.experts_in), normed);
+    return b_.onto(x, at + "ffn.", f, {});
+  }
+
+  TensorId swiglu(const std::string& at, const std::string& hf, TensorId x) {
+    return b_.ffn(at + "ffn.", hf + "mlp.", x, b_.ffn_width, b_.model.mlp_bias);
+  }
+  Builder::Bias down_bias(const std::string& at, const std::string& hf) const {
+    if (!b_.model.mlp_bias) return {};
+    return {at + "ffn.down", {hf + "mlp.down_proj.bias"}};
   }
 
   // Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, 2.2). The input of module k for a token is the
@@ -84,8 +90,8 @@ class Decoder {
 
 }  // namespace
 
-Graph build_decoder(const ModelSpec& model, const ModelUse& use, const DecoderTraits& traits) {
-  return Decoder(model, use, traits).build();
+Graph build_decoder(const ModelSpec& model, const ModelUse& use, const Family& family) {
+  return Decoder(model, use, family).build();
 }
 
 }  // namespace hyperrun

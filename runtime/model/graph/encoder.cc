@@ -11,7 +11,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr DecoderTraits kNoTraits;
+constexpr Family kNoFamily;
 
 GptNames names_of_layer(const ModelSpec& m, int layer) {
   const std::string hf = fmt::format("vit.encoder.layer.{}.", layer);
@@ -33,7 +33,7 @@ GptNames names_of_layer(const ModelSpec& m, int layer) {
 
 Graph build_encoder(const ModelSpec& model, const ModelUse& use) {
   HR_CHECK(use.slots > 0 && model.kv_heads == model.heads, "an encoder is a sub-model");
-  Builder b(model, use, kNoTraits);
+  Builder b(model, use, kNoFamily);
   b.causal = false;
   const GptBlock block(b, GptBlock::Matrices::kOutIn);
   const DimId input = b.graph.add_dim("input", model.inputs),

@@ -26,7 +26,7 @@ TensorId ExpertsBlock::operator()(const std::string& at, const std::string& hf, 
   const TensorId rows = about(sent[0], sent[1]), counts = sent[1];
   b_.graph[counts].vectors = 1;
   b_.graph[counts].choices = spec_.choices;
-  const ExpertNames& names = b_.traits.expert_names;
+  const ExpertNames& names = b_.family.expert_names;
   const auto saved = [&](std::string_view matrix) {
     return hf + "experts.*." + std::string(matrix) + ".weight";
   };
@@ -53,8 +53,9 @@ std::pair<TensorId, TensorId> ExpertsBlock::route(const std::string& at, const s
   // choices) x (mean probability), over the tokens of a micro-batch, which has its share of the step's loss.
   const double tokens = static_cast<double>(b_.use.batch) * b_.model.sequence;
   const double aux = spec_.aux_loss * spec_.count / (spec_.choices * tokens) * b_.use.loss_scale;
-  const op::Route how{spec_.choices, spec_.scoring == "sigmoid", spec_.normalize, spec_.scale, aux,
-                      spec_.groups,  spec_.group_choices,        capacity_,       group_};
+  const op::Route how{
+      spec_.choices, spec_.scoring == "sigmoid", spec_.normalize, spec_.scale, aux,
+      spec_.groups,  spec_.group_choices,        capacity_,       group_,      spec_.group_best};
   const auto routed = b_.nodes(at + "route", how, inputs,
                                {Tensor{at + "gates", DType::kF32, {b_.batch, b_.seq, choices_}},
                                 Tensor{at + "ids", DType::kI32, {b_.batch, b_.seq, choices_}},

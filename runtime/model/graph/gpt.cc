@@ -12,8 +12,6 @@
 namespace hyperrun {
 namespace {
 
-constexpr DecoderTraits kNoTraits;
-
 // The names of a layer's weights. Queries, keys and values are thirds of one matrix.
 GptNames names_of_layer(const ModelSpec& m, int layer) {
   const std::string hf = fmt::format("transformer.h.{}.", layer);
@@ -38,7 +36,7 @@ GptNames names_of_layer(const ModelSpec& m, int layer) {
 class Gpt {
  public:
   Gpt(const ModelSpec& model, const ModelUse& use)
-      : b_(model, use, kNoTraits),
+      : b_(model, use, family_of(model)),
         block_(b_, GptBlock::Matrices::kInOut),
         io_(b_, "transformer.wte.weight"),
         positions_(b_.graph.add_dim("positions", std::max(model.positions, model.sequence))) {}

@@ -22,8 +22,8 @@ TensorId GptBlock::attention(const std::string& at, TensorId x, const GptNames& 
   };
   const TensorId q = part("q", heads, names.q), k = part("k", of_keys, names.k),
                  v = part("v", of_keys, names.v);
-  return onto(x, at, "wo", product(at + "wo", attend(b_, at, q, k, v), heads, {b_.hidden}, names.out.weight),
-              names.out.bias);
+  return b_.onto(x, at, product(at + "wo", attend(b_, at, q, k, v), heads, {b_.hidden}, names.out.weight),
+                 {at + "wo", names.out.bias});
 }
 
 TensorId GptBlock::ffn(const std::string& at, TensorId x, const GptNames& names) const {
@@ -32,7 +32,8 @@ TensorId GptBlock::ffn(const std::string& at, TensorId x, const GptNames& names)
   const TensorId up = biased(at + "up", product(at + "up", normed, {b_.hidden}, wide, names.up.weight), wide,
                              names.up.bias, at + "up.biased");
   const TensorId h = b_.node(at + "gelu", op::Gelu{}, {up}, b_.graph[up].dims, at + "h");
-  return onto(x, at, "down", product(at + "down", h, wide, {b_.hidden}, names.down.weight), names.down.bias);
+  return b_.onto(x, at, product(at + "down", h, wide, {b_.hidden}, names.down.weight),
+                 {at + "down", names.down.bias});
 }
 
 // A product over the dimensions `in`. Weights of products that add to the residual stream are initialised
@@ -49,16 +50,7 @@ TensorId GptBlock::product(const std::string& name, TensorId x, const Dims& in, 
 
 TensorId GptBlock::biased(const std::string& name, TensorId x, const Dims& dims, const SavedAs& saved,
                           const std::string& out) const {
-  const TensorId bias = b_.weight(name + ".bias", dims, saved, op::InitFill{0});
-  return b_.node(name + ".bias.add", op::Add{}, {x, bias}, of_tokens(dims), out);
-}
-
-// Adds a product to the residual stream. Partial results are reduced with that addition; the bias is added
-// after it, once.
-TensorId GptBlock::onto(TensorId x, const std::string& at, const std::string& name, TensorId product,
-                        const SavedAs& bias) const {
-  const TensorId sum = b_.node(at + "add", op::Add{}, {x, product}, b_.stream(), at + "sum");
-  return biased(at + name, sum, {b_.hidden}, bias, at + "residual");
+  return b_.biased(x, dims, {name, saved}, out);
 }
 
 TensorId GptBlock::norm(const std::string& name, TensorId x, const std::string& saved_as) const {

@@ -37,8 +37,6 @@ class GptBlock {
   TensorId ffn(const std::string& at, TensorId x, const GptNames& names) const;
   TensorId product(const std::string& name, TensorId x, const Dims& in, const Dims& out,
                    const SavedAs& saved) const;
-  TensorId onto(TensorId x, const std::string& at, const std::string& name, TensorId product,
-                const SavedAs& bias) const;
   Dims of_tokens(const Dims& dims) const;
 
   Builder& b_;

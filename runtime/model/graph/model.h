@@ -1,4 +1,4 @@
-// Builds models as Graphs. Each model has a file of its own; model.cc lists their names.
+// Builds models as Graphs. runtime/ir/families.h lists them.
 #pragma once
 
 #include <string>

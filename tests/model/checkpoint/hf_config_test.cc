@@ -40,14 +40,16 @@ TEST(HfConfig, ReadsRopeScaling) {
                           {"rope_type", "llama3"}};
   put_file(dir / "config.json", root.dump());
   HfConfig config = read_config(dir.path());
-  EXPECT_EQ(config.model.rope_scaling, (RopeScaling{8, 1, 4, 8192}));
+  EXPECT_EQ(
+      config.model.rope_scaling,
+      (RopeScaling{.factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_sequence = 8192}));
   put_file(dir / "config.json", to_config_json(config));
   EXPECT_EQ(read_config(dir.path()), config);
 
   root["rope_scaling"] = {{"type", "linear"}, {"factor", 2.5}};
   put_file(dir / "config.json", root.dump());
   config = read_config(dir.path());
-  EXPECT_EQ(config.model.rope_scaling, (RopeScaling{.factor = 2.5}));
+  EXPECT_EQ(config.model.rope_scaling, (RopeScaling{.type = "linear", .factor = 2.5}));
   put_file(dir / "config.json", to_config_json(config));
   EXPECT_EQ(read_config(dir.path()), config);
 
@@ -173,16 +175,16 @@ struct BadField {
 
 TEST(HfConfig, EachUnsupportedFieldIsNamed) {
   const BadField kFields[] = {
-      {"model_type", "mistral", "mistral"},
+      {"model_type", "falcon", "falcon"},
       {"architectures", {"MixtralForCausalLM"}, "Mixtral"},
       {"architectures", {"A", "B"}, "not supported"},
       {"hidden_act", "gelu", "gelu"},
-      {"attention_bias", true, "not supported"},
-      {"mlp_bias", true, "not supported"},
+      {"attention_bias", 1, "true or false"},
       {"mlp_bias", "no", "true or false"},
       {"attention_dropout", 0.1, "dropout"},
       {"partial_rotary_factor", 0.5, "partial"},
-      {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 8.0}}, "yarn"},
+      {"rope_scaling", {{"rope_type", "proportional"}, {"factor", 8.0}}, "proportional"},
+      {"rope_scaling", {{"rope_type", "yarn"}}, "missing"},
       {"rope_scaling", 3, "JSON object"},
       {"rope_theta", 0, "positive"},
       {"rms_norm_eps", "x", "number"},
@@ -259,7 +261,71 @@ TEST(HfConfig, Mixtral) {
   EXPECT_EQ(read_config(dir.path()), config);
   root["sliding_window"] = 4096;
   put_file(dir / "config.json", root.dump());
-  EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "sliding_window", "not supported");
+  EXPECT_EQ(read_config(dir.path()).model.window, 4096);
+}
+
+std::vector<int> windows_of(const ModelSpec& m) {
+  std::vector<int> list;
+  for (int l = 0; l < m.layers; ++l) list.push_back(m.window_of(l));
+  return list;
+}
+
+TEST(HfConfig, Windows) {
+  const TemporaryDirectory dir;
+  const auto read = [&](const char* family, const json& fields) {
+    HfConfig config;
+    config.model = mixture(family);
+    config.model.experts = {};
+    json root = json::parse(to_config_json(config));
+    root.erase("sliding_window");
+    root.update(fields);
+    put_file(dir / "config.json", root.dump());
+    const HfConfig found = read_config(dir.path());
+    put_file(dir / "config.json", to_config_json(found));
+    EXPECT_EQ(read_config(dir.path()), found) << fields.dump();
+    return windows_of(found.model);
+  };
+  const std::vector<int> none{0, 0, 0}, all{4, 4, 4}, last{0, 0, 4}, ends{4, 0, 4};
+  EXPECT_EQ(read("mistral", {{"sliding_window", 4}}), all);
+  EXPECT_EQ(read("mistral", {{"sliding_window", nullptr}}), none);
+  EXPECT_EQ(read("mistral", json::object()), (std::vector<int>{4096, 4096, 4096})) << "as the class has it";
+  EXPECT_EQ(read("phi3", {{"sliding_window", 4}}), all);
+  EXPECT_EQ(read("phi3", json::object()), none);
+  const json on{{"use_sliding_window", true}, {"sliding_window", 4}, {"max_window_layers", 0}};
+  EXPECT_EQ(read("qwen3", on), all);
+  json some = on;
+  some["max_window_layers"] = 2;
+  EXPECT_EQ(read("qwen2", some), last);
+  some["max_window_layers"] = 3;
+  EXPECT_EQ(read("qwen2", some), none);
+  some["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention"};
+  EXPECT_EQ(read("qwen2", some), ends) << "the list has priority";
+  some["use_sliding_window"] = false, some.erase("layer_types");
+  EXPECT_EQ(read("qwen2", some), none);
+  for (const auto& [field, value] :
+       std::map<std::string, json>{{"sliding_window", 0}, {"layer_types", {"chunked_attention", "", ""}}}) {
+    json bad = on;
+    bad[field] = value;
+    EXPECT_THROW(read("qwen3", bad), Error) << field;
+  }
+}
+
+TEST(HfConfig, LayersWithoutExperts) {
+  const TemporaryDirectory dir;
+  HfConfig config;
+  config.model = mixture("qwen3_moe");
+  config.model.layers = 7;
+  json root = json::parse(to_config_json(config));
+  root["decoder_sparse_step"] = 2, root["mlp_only_layers"] = {3};
+  put_file(dir / "config.json", root.dump());
+  const HfConfig read = read_config(dir.path());
+  std::vector<int> with;
+  for (int l = 0; l < 7; ++l)
+    if (read.model.experts.in_layer(l)) with.push_back(l);
+  EXPECT_EQ(with, (std::vector<int>{1, 5}));
+  put_file(dir / "config.json", to_config_json(read));
+  for (int l = 0; l < 7; ++l)
+    EXPECT_EQ(read_config(dir.path()).model.experts.in_layer(l), read.model.experts.in_layer(l)) << l;
 }
 
 // Fields, names and values are those of deepseek-ai/DeepSeek-V3, at a small size and without its
