@@ -32,7 +32,7 @@ enum class Windows : std::uint8_t {
   kFrom,  // the layers from max_window_layers on, if use_sliding_window is true
 };
 
-struct Family {
+struct ModelFamily {
   std::string_view name;           // of the model in a job; "model_type" in a config.json
   std::string_view architecture;   // in a config.json
   std::string_view meaning;        // one line for users
@@ -57,11 +57,11 @@ struct Family {
   std::string_view defaults = "{}";
 };
 
-std::span<const Family> families();
+std::span<const ModelFamily> families();
 
-// Null for a name that is none, as that of an encoder.
-const Family* find_family(std::string_view name);
-const Family& family_of(const ModelSpec& model);
+// Null for a name that is none of a user's.
+const ModelFamily* find_family(std::string_view name);
+const ModelFamily& family_of(const ModelSpec& model);
 
 // The names, for messages: "llama, mistral, ...".
 std::string family_names();

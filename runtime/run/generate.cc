@@ -47,7 +47,7 @@ constexpr std::int64_t kDefaultTokens = 64;  // limit for each prompt; fewer if 
 // Sets the rate of a DeepSeek-V3 whose experts are balanced by a bias of their scores. A config.json does not
 // say whether there is one, and a generation does not depend on the rate.
 void find_balance(const fs::path& directory, ModelSpec& model) {
-  const Family& family = family_of(model);
+  const ModelFamily& family = family_of(model);
   if (model.experts.count == 0 || family.experts != Experts::kDeepseek || !family.normalizes) return;
   const SafetensorsReader weights(directory);
   const bool balanced = std::ranges::any_of(

@@ -46,12 +46,11 @@ class Differences {
 // The rows of the table of learned positions; 0 if the model has none. `positions` is 0 for a table that is
 // as long as a sequence.
 std::int32_t rows_of_positions(const ModelSpec& m) {
-  const Family* const family = find_family(m.name);
-  return family != nullptr && family->learned_positions ? std::max(m.positions, m.sequence) : 0;
+  return family_of(m).learned_positions ? std::max(m.positions, m.sequence) : 0;
 }
 
 void compare_rope(Differences& d, const RopeScaling& model, const RopeScaling& job) {
-  d.compare("rope_scaling.type", model.type, job.type);
+  d.compare("rope_scaling.rope_type", model.type, job.type);
   d.compare("rope_scaling.factor", model.factor, job.factor);
   d.compare("rope_scaling.low_freq_factor", model.low_freq_factor, job.low_freq_factor);
   d.compare("rope_scaling.high_freq_factor", model.high_freq_factor, job.high_freq_factor);

@@ -38,9 +38,7 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const double kept = e.capacity.factor > 0 ? std::min(1.0, e.capacity.factor) : 1.0;
   const double mixture = static_cast<double>(hidden * e.count) +
                          3.0 * static_cast<double>(hidden * e.ffn) * (kept * e.choices + e.shared);
-  const Family* const family = find_family(m.name);
-  const std::int64_t matrices =
-      family != nullptr && family->learned_positions ? 2 : 3;  // a GELU has no gate beside it
+  const std::int64_t matrices = family_of(m).learned_positions ? 2 : 3;  // a GELU has no gate beside it
   const std::int64_t without_experts = layers * attention_weights(m) +
                                        (layers - with_experts) * matrices * hidden * m.ffn +
                                        further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;

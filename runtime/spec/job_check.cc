@@ -499,13 +499,13 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
   if (!source.has("name")) job.name = name_from(source.path);
   ModelSpec& m = job.model;
   if (!source.has("model.kv_heads")) m.kv_heads = m.heads;
-  const Family& family = family_of(m);
+  const ModelFamily& family = family_of(m);
   fill_layers(m.window_layers, m.layers, "model.window_layers", source);
   fill_layers(m.experts.dense, m.layers, "model.experts.dense", source);
   if (m.experts.count > 0 && !source.has("model.experts.normalize")) m.experts.normalize = family.normalizes;
   if (m.experts.count > 0 && !source.has("model.experts.group_best"))
     m.experts.group_best = family.group_best;
-  if (source.has("model.rope_scaling") && !source.has("model.rope_scaling.type"))
+  if (source.has("model.rope_scaling") && !source.has("model.rope_scaling.rope_type"))
     m.rope_scaling.type = m.rope_scaling.original_sequence > 0 ? kLlama3Rope : kLinearRope;
   if (!source.has("model.tied_head")) m.tied_head = family.learned_positions;
   if (!source.has("model.ffn") && family.experts == Experts::kMixtral) {

@@ -50,7 +50,7 @@ class ModelChecker {
   template <class Has>
   static std::string names_of(Has has) {
     std::string names;
-    for (const Family& f : families())
+    for (const ModelFamily& f : families())
       if (has(f)) names += (names.empty() ? "" : " or ") + in_quotes(f.name);
     return names;
   }
@@ -69,9 +69,9 @@ class ModelChecker {
     needs_family(m.attention_bias, "attention_bias",
                  family_.qkv_bias ? "bias on the output of attention; those on q, k and v it always has"
                                   : "biases in attention",
-                 [](const Family& f) { return f.may_have_attention_bias; });
+                 [](const ModelFamily& f) { return f.may_have_attention_bias; });
     needs_family(m.mlp_bias, "mlp_bias", "biases in its SwiGLU",
-                 [](const Family& f) { return f.may_have_mlp_bias; });
+                 [](const ModelFamily& f) { return f.may_have_mlp_bias; });
   }
 
   void ranges(const std::vector<LayerRange>& list, const std::string& field) {
@@ -89,7 +89,7 @@ class ModelChecker {
   void window() {
     const ModelSpec& m = job_.model;
     needs_family(m.window > 0, "window", "sliding window",
-                 [](const Family& f) { return f.windows != Windows::kNone; });
+                 [](const ModelFamily& f) { return f.windows != Windows::kNone; });
     ranges(m.window_layers, "model.window_layers");
     if (m.window == 0 && !m.window_layers.empty())
       report(Code::kMissingField, "\"window_layers\" without a \"window\"", "model.window_layers")
@@ -101,7 +101,7 @@ class ModelChecker {
   void learned_positions() {
     const ModelSpec& m = job_.model;
     needs_family(m.positions > 0, "positions", "learned positions",
-                 [](const Family& f) { return f.learned_positions; });
+                 [](const ModelFamily& f) { return f.learned_positions; });
     if (!family_.learned_positions) return;
     const auto refuse = [&](bool wrong, const std::string& cause, const char* field,
                             const std::string& legal) {
@@ -138,7 +138,7 @@ class ModelChecker {
   void rope() {
     const ModelSpec& m = job_.model;
     needs_family(m.rotary_dim > 0, "rotary_dim", "part of a head that does not turn",
-                 [](const Family& f) { return f.turns_a_part; });
+                 [](const ModelFamily& f) { return f.turns_a_part; });
     if (m.rotary_dim % 2 != 0 || m.rotary_dim > m.head_dim)
       report(Code::kBadValue, of(m.rotary_dim, "rotary_dim") + " of " + of(m.head_dim, "head_dim"),
              "model.rotary_dim")
@@ -188,7 +188,7 @@ class ModelChecker {
              in_quotes(m.name) + " has latent attention, and \"model\" has no \"latent\"", "model.name")
           .legal("latent { kv_rank: ... nope_dim: ... rope_dim: ... value_dim: ... }")
           .fix("add latent { ... }, or choose another model");
-    needs_family(given, "latent", "latent attention", [](const Family& f) { return f.latent; });
+    needs_family(given, "latent", "latent attention", [](const ModelFamily& f) { return f.latent; });
     if (!wanted || !given) return;
     if (m.kv_heads != m.heads)
       report(Code::kBadValue, "in latent attention each head has keys and values of its own",
@@ -292,7 +292,7 @@ class ModelChecker {
   const Job& job_;
   const JobSource& source_;
   std::vector<Error>& errors_;
-  const Family& family_ = family_of(job_.model);
+  const ModelFamily& family_ = family_of(job_.model);
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ struct Choice {
 };
 inline const std::vector<Choice> kModels = [] {
   std::vector<Choice> choices;
-  for (const Family& family : families()) choices.push_back({family.name, family.meaning});
+  for (const ModelFamily& family : families()) choices.push_back({family.name, family.meaning});
   return choices;
 }();
 inline constexpr Choice kRopeTypes[] = {
@@ -203,7 +203,7 @@ void fields(Visitor& v, RopeScaling& r) {
   v.real("low_freq_factor", r.low_freq_factor, Need::kOptional, kAboveZero);
   v.real("high_freq_factor", r.high_freq_factor, Need::kOptional, kAboveZero);
   v.integer("original_sequence", r.original_sequence, Need::kOptional, {0, limits::kSequence});
-  v.choice("type", r.type, kRopeTypes);
+  v.choice("rope_type", r.type, kRopeTypes);
   v.real("attention_factor", r.attention_factor, Need::kOptional, kAtLeastZero);
   v.real("beta_fast", r.beta_fast, Need::kOptional, kAboveZero);
   v.real("beta_slow", r.beta_slow, Need::kOptional, kAboveZero);

@@ -89,7 +89,6 @@ constexpr OtherWord kWords[] = {
     {"sliding_window", "model", "window"},
     {"window_size", "model", "window"},
     {"config", "model", "from"},
-    {"rope_type", "model.rope_scaling", "type"},
     {"original_max_position_embeddings", "model.rope_scaling", "original_sequence"},
     {"q_lora_rank", "model.latent", "q_rank"},
     {"kv_lora_rank", "model.latent", "kv_rank"},

@@ -166,7 +166,7 @@ void write_latent(const ModelSpec& model, nlohmann::ordered_json& root) {
   root["num_nextn_predict_layers"] = model.mtp.layers;
 }
 
-void read_deepseek_experts(const JsonFields& fields, const Family& family, ModelSpec& model) {
+void read_deepseek_experts(const JsonFields& fields, const ModelFamily& family, ModelSpec& model) {
   model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0, limits::kMtpLayers);
   if (fields.find("n_routed_experts") == nullptr) return;
   ExpertsSpec& e = model.experts;
@@ -194,7 +194,7 @@ void read_deepseek_experts(const JsonFields& fields, const Family& family, Model
   if (!family.normalizes) expect(fields, "scoring_func", "softmax");
 }
 
-void write_deepseek_experts(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root) {
+void write_deepseek_experts(const ModelSpec& model, const ModelFamily& family, nlohmann::ordered_json& root) {
   const ExpertsSpec& e = model.experts;
   root["first_k_dense_replace"] = e.count > 0 ? e.dense_layers : model.layers;
   root["n_routed_experts"] = e.count > 0 ? nlohmann::ordered_json(e.count) : nullptr;
@@ -211,7 +211,7 @@ void write_deepseek_experts(const ModelSpec& model, const Family& family, nlohma
   root["moe_layer_freq"] = 1;
 }
 
-void read_windows(const JsonFields& fields, const Family& family, ModelSpec& model) {
+void read_windows(const JsonFields& fields, const ModelFamily& family, ModelSpec& model) {
   if (family.windows == Windows::kNone) return;
   const bool off = family.windows == Windows::kFrom && !fields.boolean("use_sliding_window", false);
   const std::int32_t window = off || fields.find("sliding_window") == nullptr
@@ -240,7 +240,7 @@ void read_windows(const JsonFields& fields, const Family& family, ModelSpec& mod
         layers_that(0, model.layers, [&](std::int32_t l) { return has[static_cast<std::size_t>(l)]; });
 }
 
-void write_windows(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root) {
+void write_windows(const ModelSpec& model, const ModelFamily& family, nlohmann::ordered_json& root) {
   if (family.windows == Windows::kNone) return;
   root["sliding_window"] = model.window > 0 ? nlohmann::ordered_json(model.window) : nullptr;
   if (family.windows == Windows::kFrom) {

@@ -28,12 +28,12 @@ void write_qwen_experts(const ModelSpec& model, nlohmann::ordered_json& root);
 // DeepSeek-V2 and V3: heads; experts and further predictions.
 void read_latent(const JsonFields& fields, ModelSpec& model);
 void write_latent(const ModelSpec& model, nlohmann::ordered_json& root);
-void read_deepseek_experts(const JsonFields& fields, const Family& family, ModelSpec& model);
-void write_deepseek_experts(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root);
+void read_deepseek_experts(const JsonFields& fields, const ModelFamily& family, ModelSpec& model);
+void write_deepseek_experts(const ModelSpec& model, const ModelFamily& family, nlohmann::ordered_json& root);
 
 // Sliding windows: sliding_window, and which layers have it.
-void read_windows(const JsonFields& fields, const Family& family, ModelSpec& model);
-void write_windows(const ModelSpec& model, const Family& family, nlohmann::ordered_json& root);
+void read_windows(const JsonFields& fields, const ModelFamily& family, ModelSpec& model);
+void write_windows(const ModelSpec& model, const ModelFamily& family, nlohmann::ordered_json& root);
 
 // GPT-2, whose fields have names of their own. Dropout is ignored, because it does not change a checkpoint.
 void read_gpt2(const JsonFields& fields, ModelSpec& model);

@@ -20,10 +20,10 @@ namespace {
 // The suffix of hyperrun's own model types: families with experts that have none in Hugging Face.
 constexpr std::string_view kWithExperts = "-experts";
 
-const Family& read_family(const JsonFields& fields) {
+const ModelFamily& read_family(const JsonFields& fields) {
   std::string type = fields.string("model_type", "llama");
   if (type.ends_with(kWithExperts)) type.resize(type.size() - kWithExperts.size());
-  const Family* const family = find_family(type);
+  const ModelFamily* const family = find_family(type);
   if (family == nullptr)
     throw fields.error("model_type", "\"" + type + "\" is not supported").legal(family_names());
   const json* list = fields.find("architectures");
@@ -38,7 +38,7 @@ void check_off(const JsonFields& fields, const char* field) {
 }
 
 // Refuses settings for which our graph would compute something else than the checkpoint's author did.
-void check_computation(const JsonFields& fields, const Family& family) {
+void check_computation(const JsonFields& fields, const ModelFamily& family) {
   const std::string act = fields.string("hidden_act", "silu");
   if (act != "silu") throw fields.error("hidden_act", "\"" + act + "\" is not supported").legal("silu");
   if (!family.may_have_attention_bias && !family.qkv_bias) check_off(fields, "attention_bias");
@@ -111,7 +111,7 @@ std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::in
   return static_cast<std::int32_t>(begin);
 }
 
-void read_decoder(const JsonFields& fields, const std::string& place, const Family& family, ModelSpec& m) {
+void read_decoder(const JsonFields& fields, const std::string& place, const ModelFamily& family, ModelSpec& m) {
   check_computation(fields, family);
   m.layers = positive(fields, "num_hidden_layers", limits::kLayers);
   m.hidden = positive(fields, "hidden_size", limits::kHidden);
@@ -133,7 +133,7 @@ void read_decoder(const JsonFields& fields, const std::string& place, const Fami
   m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
 }
 
-void write_decoder(const ModelSpec& m, const Family& family, nlohmann::ordered_json& root) {
+void write_decoder(const ModelSpec& m, const ModelFamily& family, nlohmann::ordered_json& root) {
   root["attention_bias"] = m.attention_bias;
   root["mlp_bias"] = m.mlp_bias;
   root["attention_dropout"] = 0.0;
@@ -175,7 +175,7 @@ std::string to_config_json(const HfConfig& config) {
       {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
       {"vocab_size", m.vocab},
   };
-  const Family& family = family_of(m);
+  const ModelFamily& family = family_of(m);
   if (family.learned_positions)
     write_gpt2(m, root);
   else
@@ -188,7 +188,7 @@ HfConfig read_config(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path, error) ? path / "config.json" : path;
   json root = read_json(file);
   const JsonFields fields(root, file.string());
-  const Family& family = read_family(fields);
+  const ModelFamily& family = read_family(fields);
   // What the file leaves out is what the family's class has; null stays null.
   const json defaults = json::parse(family.defaults);
   for (const auto& [name, value] : defaults.items())

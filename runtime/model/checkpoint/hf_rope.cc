@@ -93,7 +93,7 @@ RopeScaling read_scaling(const JsonFields& root, const JsonFields& fields, const
   return s;
 }
 
-void read_part(const JsonFields& fields, const Family& family, ModelSpec& m) {
+void read_part(const JsonFields& fields, const ModelFamily& family, ModelSpec& m) {
   const double part = fields.number(kPartial, 1);
   if (part == 1) return;
   if (!family.turns_a_part) throw fields.error(kPartial, "partial rotation is not supported").legal("1");
@@ -105,7 +105,7 @@ void read_part(const JsonFields& fields, const Family& family, ModelSpec& m) {
 
 }  // namespace
 
-void read_rope(const JsonFields& fields, const std::string& place, const Family& family, ModelSpec& m) {
+void read_rope(const JsonFields& fields, const std::string& place, const ModelFamily& family, ModelSpec& m) {
   m.rope_theta = positive_real(fields, "rope_theta", 10000);
   read_part(fields, family, m);
   for (const char* field : {"rope_scaling", "rope_parameters"}) {
@@ -125,7 +125,7 @@ void read_rope(const JsonFields& fields, const std::string& place, const Family&
   }
 }
 
-void write_rope(const ModelSpec& m, const Family& family, nlohmann::ordered_json& root) {
+void write_rope(const ModelSpec& m, const ModelFamily& family, nlohmann::ordered_json& root) {
   const RopeScaling& s = m.rope_scaling;
   root["rope_theta"] = m.rope_theta;
   if (family.turns_a_part)

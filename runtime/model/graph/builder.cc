@@ -6,7 +6,7 @@
 
 namespace hyperrun {
 
-Builder::Builder(const ModelSpec& m, const ModelUse& u, const Family& f)
+Builder::Builder(const ModelSpec& m, const ModelUse& u, const ModelFamily& f)
     : model(m),
       use(u),
       family(f),

@@ -12,7 +12,7 @@ namespace hyperrun {
 using Dims = std::vector<DimId>;
 
 struct Builder {
-  Builder(const ModelSpec& m, const ModelUse& u, const Family& f);
+  Builder(const ModelSpec& m, const ModelUse& u, const ModelFamily& f);
 
   // A node with one output.
   TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
@@ -56,7 +56,7 @@ struct Builder {
 
   const ModelSpec& model;
   const ModelUse& use;
-  const Family& family;
+  const ModelFamily& family;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
   DimId slots;  // slots of a submodel's ports

@@ -14,7 +14,7 @@ namespace {
 
 class Decoder {
  public:
-  Decoder(const ModelSpec& model, const ModelUse& use, const Family& family) : b_(model, use, family) {}
+  Decoder(const ModelSpec& model, const ModelUse& use, const ModelFamily& family) : b_(model, use, family) {}
 
   Graph build() {
     const ModelSpec& model = b_.model;
@@ -90,7 +90,7 @@ class Decoder {
 
 }  // namespace
 
-Graph build_decoder(const ModelSpec& model, const ModelUse& use, const Family& family) {
+Graph build_decoder(const ModelSpec& model, const ModelUse& use, const ModelFamily& family) {
   return Decoder(model, use, family).build();
 }
 

@@ -1,5 +1,5 @@
 // Builds decoders like Llama: RMS norm before each block, rotary positions, attention, SwiGLU or experts.
-// Family says in what they differ. Weights have the layout of Hugging Face's checkpoints ([out, in]; heads as
+// ModelFamily says in what they differ. Weights have the layout of Hugging Face's checkpoints ([out, in]; heads as
 // kv_heads x group).
 #pragma once
 
@@ -8,6 +8,6 @@
 
 namespace hyperrun {
 
-Graph build_decoder(const ModelSpec& model, const ModelUse& use, const Family& family);
+Graph build_decoder(const ModelSpec& model, const ModelUse& use, const ModelFamily& family);
 
 }  // namespace hyperrun

@@ -11,7 +11,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr Family kNoFamily;
+constexpr ModelFamily kNoFamily;
 
 GptNames names_of_layer(const ModelSpec& m, int layer) {
   const std::string hf = fmt::format("vit.encoder.layer.{}.", layer);

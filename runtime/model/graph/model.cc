@@ -9,7 +9,7 @@ namespace hyperrun {
 
 Graph build_model(const ModelSpec& model, const ModelUse& use) {
   if (model.name == "encoder") return build_encoder(model, use);  // Dosovitskiy et al. 2020
-  const Family& family = family_of(model);
+  const ModelFamily& family = family_of(model);
   return family.learned_positions ? build_gpt2(model, use) : build_decoder(model, use, family);
 }
 

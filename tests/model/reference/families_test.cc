@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "runtime/base/joined.h"
+#include "runtime/ir/families.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/safetensors.h"
 #include "tests/support/in_process_run.h"
@@ -71,6 +72,7 @@ class Families : public ::testing::TestWithParam<std::string> {
     Job job;
     job.supernode.hbm = Bytes(std::int64_t{64} << 20);
     job.model = read_config(made_).model;
+    if (family_of(job.model).learned_positions) job.model.positions = job.model.sequence;
     job.model.sequence = kLength;
     // The checkpoint of a DeepSeek-V3 has the biases that balanced its experts.
     if (job.model.name == "deepseek_v3") job.model.experts.bias_rate = 1e-30;
