@@ -1,7 +1,6 @@
 #include "runtime/device/state_files.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -14,7 +13,8 @@
 #include "runtime/device/tensor_parts.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/json_file.h"
-#include "runtime/model/checkpoint/safetensors.h"
+#include "runtime/model/checkpoint/numbers.h"
+#include "runtime/model/checkpoint/weights.h"
 
 namespace hyperrun {
 namespace {
@@ -165,28 +165,14 @@ void save_class(const StateContext& c, TensorClass cls, const std::filesystem::p
   if (writer) writer->commit();
 }
 
-// The file's tensors that have the elements of `t`, as views.
-std::vector<const TensorView*> views_of(const StateTensor& t, const SafetensorsReader& reader) {
-  std::vector<const TensorView*> views;
-  for (const std::string& saved : saved_names(t.saved)) {
-    views.push_back(&reader.get(saved, t.saved.shape));
-    if (const DType there = views.back()->info.dtype; (there == DType::kI32) != (t.dtype == DType::kI32))
-      throw Error(Code::kBadCheckpoint,
-                  "is " + std::string(name(there)) + ", the job holds it as " + std::string(name(t.dtype)))
-          .at(reader.path().string() + ": " + saved);
-  }
-  return views;
-}
-
-float number_at(const std::byte* at, DType dtype) {
-  if (dtype == DType::kF32) {
-    float wide = 0;
-    std::memcpy(&wide, at, sizeof wide);
-    return wide;
-  }
-  std::uint16_t narrow = 0;
-  std::memcpy(&narrow, at, sizeof narrow);
-  return dtype == DType::kF16 ? f16_to_f32(narrow) : bf16_to_f32(narrow);
+// The file's tensor that has elements of `t`.
+Weight weight_of(const StateTensor& t, const std::string& saved, const WeightsReader& reader) {
+  Weight weight = reader.read(saved, t.saved.shape);
+  if (const DType there = weight.view.info.dtype; (there == DType::kI32) != (t.dtype == DType::kI32))
+    throw Error(Code::kBadCheckpoint,
+                "is " + std::string(name(there)) + ", the job holds it as " + std::string(name(t.dtype)))
+        .at(reader.tensors().path().string() + ": " + saved);
+  return weight;
 }
 
 // Copies a run of one tensor's elements; other formats are rounded or widened.
@@ -223,7 +209,7 @@ bool all_finite(std::span<const std::byte> data, Word exponent) {
 
 // Throws if a value is not finite. Such values spread, so they are reported here, where the tensor's name is
 // known.
-void check_finite(const TensorView& view, const SafetensorsReader& reader) {
+void check_finite(const TensorView& view, const std::filesystem::path& checkpoint) {
   const DType dtype = view.info.dtype;
   const bool finite = dtype == DType::kF32    ? all_finite<std::uint32_t>(view.data, 0x7f800000)
                       : dtype == DType::kBF16 ? all_finite<std::uint16_t>(view.data, 0x7f80)
@@ -231,21 +217,32 @@ void check_finite(const TensorView& view, const SafetensorsReader& reader) {
                                               : true;
   if (!finite)
     throw Error(Code::kNotFinite, "has a number that is infinite or not a number")
-        .at(reader.path().string() + ": " + view.info.name)
+        .at(checkpoint.string() + ": " + view.info.name)
         .legal("finite numbers")
         .fix("take an earlier checkpoint, or a file that is whole");
 }
 
-void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
-  for (const Held& h : held(c.plan, cls, true)) {
-    const StateTensor& t = *h.tensor;
-    std::vector<std::byte> whole;
-    if (reader != nullptr) {
-      const std::vector<const TensorView*> views = views_of(t, *reader);
-      for (const TensorView* view : views) check_finite(*view, *reader);
-      whole.resize(static_cast<std::size_t>(whole_bytes(t)));
-      for (const SavedRun& run : saved_runs(t)) copy_run(run, t.dtype, *views[run.slice], whole.data());
+// The elements of `t`, from the tensors that have them in the file.
+std::vector<std::byte> read_whole(const StateTensor& t, const WeightsReader& reader) {
+  std::vector<std::byte> whole(static_cast<std::size_t>(whole_bytes(t)));
+  const std::vector<std::string> names = saved_names(t.saved);
+  std::optional<Weight> weight;
+  std::size_t slice = 0;
+  for (const SavedRun& run : saved_runs(t)) {  // the runs of a slice follow each other
+    if (!weight || slice != run.slice) {
+      slice = run.slice;
+      weight.emplace(weight_of(t, names[slice], reader));
+      check_finite(weight->view, reader.tensors().path());
     }
+    copy_run(run, t.dtype, weight->view, whole.data());
+  }
+  return whole;
+}
+
+void load_class(const StateContext& c, TensorClass cls, const WeightsReader* reader) {
+  for (const Held& h : held(c.plan, cls, true)) {
+    std::vector<std::byte> whole;
+    if (reader != nullptr) whole = read_whole(*h.tensor, *reader);
     scatter(c, h, whole.data());
   }
 }
@@ -264,22 +261,11 @@ bool agree(const StateContext& c, bool of_root) {
   return *word != 0;
 }
 
-// True for tensors that are no weights: masks and frequencies that older versions of Hugging Face's models
-// save.
-bool is_constant(std::string_view name) {
-  return std::ranges::any_of(std::array{".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"},
-                             [&](const char* end) { return name.ends_with(end); });
-}
-
-void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
-  std::set<std::string, std::less<>> known;
+void check_class(const Plan& plan, TensorClass cls, const WeightsReader& reader) {
+  std::vector<WantedTensor> wanted;
   for (const auto& [t, role] : held(plan, cls, false))
-    for (const std::string& saved : saved_names(t->saved))
-      known.insert(reader.get(saved, t->saved.shape).info.name);
-  for (const auto& [name, view] : reader.tensors())
-    if (!known.contains(name) && !is_constant(name))
-      throw Error(Code::kBadCheckpoint, "is in the checkpoint, and the job's model has no such tensor")
-          .at(reader.path().string() + ": " + name);
+    for (const std::string& saved : saved_names(t->saved)) wanted.push_back({saved, t->saved.shape});
+  reader.check(wanted);
 }
 
 }  // namespace
@@ -306,35 +292,35 @@ bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
 }
 
 void load_weights(const StateContext& c, const std::filesystem::path& directory) {
-  std::unique_ptr<SafetensorsReader> weights;
+  std::unique_ptr<WeightsReader> weights;
   if (c.world.device() == 0) {
     recover_directory(directory);
     check_weights(c.plan, directory);
-    weights = std::make_unique<SafetensorsReader>(directory);
+    weights = std::make_unique<WeightsReader>(directory);
   }
   load_class(c, TensorClass::kWeight, weights.get());
 }
 
 void load_state(const StateContext& c, const std::filesystem::path& directory) {
-  std::unique_ptr<SafetensorsReader> weights, moments;
+  std::unique_ptr<WeightsReader> weights, moments;
   if (c.world.device() == 0) {
     recover_directory(directory);
     check_state(c.plan, directory);
-    weights = std::make_unique<SafetensorsReader>(directory);
-    if (has_moments(c.plan, directory)) moments = std::make_unique<SafetensorsReader>(directory / kMoments);
+    weights = std::make_unique<WeightsReader>(directory);
+    if (has_moments(c.plan, directory)) moments = std::make_unique<WeightsReader>(directory / kMoments);
   }
   load_class(c, TensorClass::kWeight, weights.get());
   if (agree(c, moments != nullptr)) load_class(c, TensorClass::kOptimizer, moments.get());
 }
 
 void check_weights(const Plan& plan, const std::filesystem::path& directory) {
-  check_class(plan, TensorClass::kWeight, SafetensorsReader(directory));
+  check_class(plan, TensorClass::kWeight, WeightsReader(directory));
 }
 
 void check_state(const Plan& plan, const std::filesystem::path& directory) {
   check_weights(plan, directory);
   if (has_moments(plan, directory))
-    check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
+    check_class(plan, TensorClass::kOptimizer, WeightsReader(directory / kMoments));
 }
 
 TrainerState read_trainer_state(const std::filesystem::path& directory) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/model/checkpoint/lfs_pointer.h"
 #include "runtime/model/checkpoint/posix.h"
 
 namespace hyperrun {
@@ -33,6 +34,7 @@ std::string read_file(const fs::path& path, Code unreadable) {
     if (n == 0) throw Error(unreadable, "the file became shorter while it was read").at(path.string());
     done += static_cast<std::size_t>(n);
   }
+  refuse_lfs_pointer(content, path, unreadable);
   return content;
 }
 

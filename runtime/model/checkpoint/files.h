@@ -17,7 +17,8 @@
 
 namespace hyperrun {
 
-// The whole file. `unreadable` is the code for a path that exists and cannot be read as a file.
+// The whole file. `unreadable` is the code for a path that exists and cannot be read as a file, and for a
+// pointer of Git LFS in a file's place.
 std::string read_file(const std::filesystem::path& path, Code unreadable);
 
 // A file of a size that is known up front, written in any order.

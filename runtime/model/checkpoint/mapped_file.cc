@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "runtime/model/checkpoint/lfs_pointer.h"
 #include "runtime/model/checkpoint/posix.h"
 
 namespace hyperrun {
@@ -21,6 +22,12 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   if (mapped == MAP_FAILED) posix::fail(Code::kBadCheckpoint, "map", path);
   data_ = mapped;
   bytes_ = static_cast<std::size_t>(status.st_size);
+  try {
+    refuse_lfs_pointer({static_cast<const char*>(data_), bytes_}, path, Code::kBadCheckpoint);
+  } catch (const Error&) {  // no destructor runs after a constructor that throws
+    ::munmap(data_, bytes_);
+    throw;
+  }
 }
 
 MappedFile::~MappedFile() {

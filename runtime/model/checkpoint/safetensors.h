@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,13 +23,23 @@
 
 namespace hyperrun {
 
+// A format of numbers that files of others have, and that DType has not.
+struct ForeignFormat {
+  std::string_view name;  // such as "F8_E4M3"
+  std::int64_t bytes = 1;
+
+  bool operator==(const ForeignFormat&) const = default;
+};
+
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<std::int64_t> shape;  // empty: a scalar
+  std::vector<std::int64_t> shape;               // empty: a scalar
+  std::optional<ForeignFormat> foreign = {};     // in place of dtype
 
   std::int64_t elements() const;
-  std::int64_t bytes() const { return elements() * size_of(dtype); }
+  std::int64_t element_bytes() const { return foreign ? foreign->bytes : size_of(dtype); }
+  std::int64_t bytes() const { return elements() * element_bytes(); }
 
   bool operator==(const TensorInfo&) const = default;
 };
@@ -64,14 +75,18 @@ struct TensorView {
 class SafetensorsReader {
  public:
   // A .safetensors file, a model.safetensors.index.json, or a directory with either
-  // (model.safetensors.index.json first). kMissingFile when there is none.
+  // (model.safetensors.index.json first), or with all shards and no index. kMissingFile when there is none,
+  // kBadCheckpoint for weights in another format. Names are without those of PyTorch's wrappers.
   explicit SafetensorsReader(const std::filesystem::path& path);
 
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;  // null when absent
 
-  // The tensor, which must have this shape; kBadCheckpoint names what is missing or differs. A model that was
-  // saved without its head has names without their first part: "wte.weight" for "transformer.wte.weight".
+  // The tensor; null when absent. A model that was saved without its head has names without their first part:
+  // "wte.weight" for "transformer.wte.weight".
+  const TensorView* resolve(std::string_view name) const;
+
+  // The same tensor, which must have this shape; kBadCheckpoint names what is missing or differs.
   const TensorView& get(std::string_view name, std::span<const std::int64_t> shape) const;
 
   const Metadata& metadata() const { return metadata_; }  // that of the (first) file
@@ -79,7 +94,8 @@ class SafetensorsReader {
 
  private:
   void add_file(const std::filesystem::path& file);
-  void add_shards(const std::filesystem::path& index);
+  void add_index(const std::filesystem::path& index);
+  bool add_shards(const std::filesystem::path& directory);
 
   std::filesystem::path path_;
   std::vector<std::shared_ptr<const MappedFile>> files_;

@@ -31,12 +31,27 @@ const char* format_name(DType dtype) {
       ->name;
 }
 
-DType parse_dtype(const JsonFields& fields) {
+// The other formats of whole bytes that a file can have. Only what is used of it must be one of ours.
+constexpr std::array kForeign{ForeignFormat{"F64", 8},  ForeignFormat{"F8_E4M3", 1}, ForeignFormat{"F8_E5M2", 1},
+                              ForeignFormat{"F8_E8M0", 1}, ForeignFormat{"I64", 8},  ForeignFormat{"U64", 8},
+                              ForeignFormat{"U32", 4},  ForeignFormat{"I16", 2},     ForeignFormat{"U16", 2},
+                              ForeignFormat{"I8", 1},   ForeignFormat{"U8", 1},      ForeignFormat{"BOOL", 1},
+                              ForeignFormat{"C64", 8}};
+
+void parse_dtype(const JsonFields& fields, TensorInfo& info) {
   const std::string text = fields.string("dtype", "");
   for (const DTypeRow& row : kDTypes)
-    if (text == row.name) return row.dtype;
+    if (text == row.name) {
+      info.dtype = row.dtype;
+      return;
+    }
+  for (const ForeignFormat& format : kForeign)
+    if (text == format.name) {
+      info.foreign = format;
+      return;
+    }
   throw fields.error("dtype", text.empty() ? "the field is missing" : "dtype " + text + " is not supported")
-      .legal("F32, F16, BF16, I32")
+      .legal("F32, F16, BF16, I32, F8_E4M3")
       .fix("convert the checkpoint, for example with tensor.to(torch.bfloat16)");
 }
 
@@ -57,7 +72,7 @@ std::vector<std::int64_t> parse_sizes(const JsonFields& fields, const char* fiel
 
 // True if the bytes of the shape do not fit an int64, even if another dimension is 0.
 bool overflows(const TensorInfo& info) {
-  std::int64_t bytes = size_of(info.dtype);
+  std::int64_t bytes = info.element_bytes();
   for (const std::int64_t size : info.shape)
     if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) return true;
   return false;
@@ -65,7 +80,9 @@ bool overflows(const TensorInfo& info) {
 
 PlacedTensor parse_tensor(const std::string& name, const json& entry, const std::string& place) {
   const JsonFields fields(entry, place + ": " + name);
-  PlacedTensor tensor{TensorInfo{name, parse_dtype(fields), parse_sizes(fields, "shape")}};
+  PlacedTensor tensor{TensorInfo{.name = name}};
+  parse_dtype(fields, tensor.info);
+  tensor.info.shape = parse_sizes(fields, "shape");
   if (overflows(tensor.info)) throw fields.error("shape", "too large");
   const std::vector<std::int64_t> offsets = parse_sizes(fields, "data_offsets");
   if (offsets.size() != 2 || offsets[1] < offsets[0])
