@@ -38,7 +38,8 @@ class Declarations {
         mesh_(mesh),
         strictness_(strictness),
         layouts_(graph.tensors.size()),
-        declarations_(graph.tensors.size()) {
+        declarations_(graph.tensors.size()),
+        placed_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
     for (const Node& node : nodes)
@@ -63,10 +64,20 @@ class Declarations {
         layouts_[t] = before;
         continue;
       }
-      for (std::size_t d = 0; d < layouts_[t]->dims.size(); ++d) check(rule, tensor, *layouts_[t], d);
+      check_axes(rule, tensor, *layouts_[t]);
       note_origin(rule, before, t);
     }
     return named;
+  }
+
+  // Refuses layouts that do not divide their tensors, at the first rule that is to blame. Only the last rules
+  // about a dimension count, so this follows all of them. `rules` are those that have been applied.
+  void check_sizes(const std::vector<ShardRule>& rules) const {
+    if (strictness_ == Rules::kThoseThatApply) return;
+    for (const ShardRule& rule : rules)
+      for (std::size_t t = 0; t < layouts_.size(); ++t)
+        for (const auto& [d, by] : placed_[t])
+          if (by == &rule) check_size(rule, graph_.tensors[t], *layouts_[t], d);
   }
 
   // Declares that tensors are used in their present layouts, and "w.adam_m" and "w.grad" like w.
@@ -82,6 +93,7 @@ class Declarations {
       if (weight == weights.end()) continue;
       layouts_[t] = used_[t] = used_[weight->second];
       declarations_[t] = declarations_[weight->second];
+      placed_[t] = placed_[weight->second];
     }
   }
 
@@ -102,6 +114,8 @@ class Declarations {
  private:
   void note_origin(const ShardRule& rule, const Layout& before, std::size_t t) {
     declarations_[t].origin = rule.origin;
+    for (std::size_t d = 0; d < before.dims.size(); ++d)
+      if (before.dims[d] != layouts_[t]->dims[d]) placed_[t][d] = &rule;
     for (AxisId a : mesh_.list(layouts_[t]->split_axes()))
       if (before.dim_of(a) != layouts_[t]->dim_of(a)) declarations_[t].axis_origins[a] = rule.origin;
   }
@@ -206,7 +220,7 @@ class Declarations {
     return d;
   }
 
-  void check(const ShardRule& rule, const Tensor& tensor, const Layout& layout, std::size_t d) const {
+  void check_axes(const ShardRule& rule, const Tensor& tensor, const Layout& layout) const {
     AxisSet seen;
     for (const AxisList& list : layout.dims)
       for (AxisId a : list) {
@@ -221,6 +235,9 @@ class Declarations {
                   "another axis");
         seen.add(a);
       }
+  }
+
+  void check_size(const ShardRule& rule, const Tensor& tensor, const Layout& layout, std::size_t d) const {
     const Dim& dim = graph_[tensor.dims[d]];
     const std::int64_t parts = mesh_.size(layout.dims[d]), pieces = pieces_for(parts, tensor, d);
     if (dim.pads || dim.size % pieces == 0) return;
@@ -261,7 +278,9 @@ class Declarations {
   Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
   std::vector<Declaration> declarations_;  // origins by tensor
-  std::set<const Tensor*> rings_;          // results of causal attention
+  // By tensor and dimension, the rule that said its present axes. The rules outlive this.
+  std::vector<std::map<std::size_t, const ShardRule*>> placed_;
+  std::set<const Tensor*> rings_;  // results of causal attention
 };
 
 // The graph, without nodes, as rules see it. If a step computes with copies of the weights, rules about
@@ -369,9 +388,11 @@ std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const Par
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (!rules[i].stored)
       named[i] += declared.apply(rules[i], i < own, [](const Tensor& t) { return !is_optimizer_state(t); });
+  declared.check_sizes(rules);
   declared.follow_weights();
   for (std::size_t i = 0; i < rules.size(); ++i)
     named[i] += declared.apply(rules[i], i < own, rules[i].stored ? is_weight_state : is_optimizer_state);
+  declared.check_sizes(rules);
   for (std::size_t i = own; i < rules.size() && strictness == Rules::kAllMustApply; ++i)
     if (named[i] == 0)
       throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor")

@@ -301,6 +301,18 @@ TEST_F(Rules, NotDividingListsTheDivisors) {
   EXPECT_THAT(e.remedy(), HasSubstr("multiple of 4"));
 }
 
+// A preset may not divide what the job's own rules then leave whole, or split over an axis that does.
+TEST_F(Rules, OnlyTheLastRuleMustDivide) {
+  mesh_.axes = {{"dp", 1}, {"tp", 4}};
+  parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
+  EXPECT_THAT(refused().cause(), HasSubstr("does not divide ffn = 18"));
+  parallel_.rules.push_back(rule("layers.*.ffn.up", "ffn", {}));
+  EXPECT_EQ(layout_of("layers.0.ffn.up"), Layout::replicated(2));
+  EXPECT_EQ(layout_of("layers.0.ffn.up.adam_m"), Layout::replicated(2));
+  parallel_.rules.push_back(rule("layers.1.ffn.up", "ffn", {"tp"}));
+  EXPECT_THAT(refused().cause(), HasSubstr("does not divide ffn = 18 of layers.1.ffn.up"));
+}
+
 TEST_F(Rules, LegalSizesDivideEverythingThatTheAxisSplits) {
   mesh_.axes = {{"dp", 1}, {"tp", 3}};  // 3 divides hidden and ffn, but not the two heads of keys
   parallel_.presets = {"tp"};
