@@ -38,13 +38,37 @@ std::string essence(const std::string& said) {
   return text;
 }
 
+// A part of what mpirun, srun or ssh say, and what can be done about it.
+struct Remedy {
+  const char* part;
+  const char* fix;
+};
+constexpr Remedy kRemedies[] = {
+    {"parse error in the hostfile", "correct that line of the host file: NAME slots=RANKS"},
+    {"Could not resolve hostname", "correct the host's name, or add it to /etc/hosts or the name service"},
+    {"Host key verification failed", "accept the host's key once: ssh HOST true"},
+    {"Permission denied (", "let ssh log in there without a password: ssh-copy-id HOST"},
+    {"Connection refused", "see that sshd runs on that host, and that ssh HOST true works"},
+    {"Connection timed out", "see that the host runs and can be reached: ssh HOST true"},
+    {"No route to host", "see that the host runs and can be reached: ssh HOST true"},
+    {"orted: command not found", "install the same Open MPI there, in the PATH of a shell that ssh starts"},
+    {"orted: No such file", "install the same Open MPI there, in the PATH of a shell that ssh starts"},
+    {"srun: error",
+     "srun refused to start mpirun's daemons: see that srun hostname works in this allocation"},
+    {"unable to reliably start one or more daemons",
+     "mpirun with this host file must work first: mpirun --hostfile FILE hostname"},
+};
+
 Error launcher_error(const std::string& name, const process::ExitStatus& status, const std::string& said) {
   if (said.find("not enough slots") != std::string::npos)
     return Error(Code::kTooFewRanks,
                  "the hosts offer fewer slots than the job has devices; " + name + " said:" + essence(said))
         .fix("add hosts or slots to the hostfile, or ask for fewer devices");
-  return Error(Code::kMpi, name + " ended before the run did (" + status.describe() + ")" +
-                               (said.empty() ? "" : "; it said:" + essence(said)));
+  Error error(Code::kMpi, name + " ended before the run did (" + status.describe() + ")" +
+                              (said.empty() ? "" : "; it said:" + essence(said)));
+  for (const Remedy& remedy : kRemedies)
+    if (said.find(remedy.part) != std::string::npos) return error.fix(remedy.fix);
+  return error;
 }
 
 // Has mpirun end its ranks: only it knows all of them and can remove what they have begun. If a rank has

@@ -18,6 +18,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/process/crash_trace.h"
+#include "runtime/process/mpirun_talk.h"
 #include "runtime/process/pidfd.h"
 #include "runtime/process/process_start.h"
 
@@ -123,7 +124,7 @@ class ChildProcess::Impl {
 
   std::string stderr_tail() const {
     const std::lock_guard lock(mutex_);
-    return tail_;
+    return tail_ + talk_.messages();
   }
 
  private:
@@ -143,6 +144,7 @@ class ChildProcess::Impl {
     forward(out_, STDOUT_FILENO);
     forward(err_, STDERR_FILENO);
     complain(crash_trace_.rest());
+    finish_talk();
     reap();
   }
 
@@ -161,7 +163,25 @@ class ChildProcess::Impl {
     }
   }
 
-  void complain(const std::string& text) {
+  void complain(const std::string& said) {
+    std::string text;
+    {
+      const std::lock_guard lock(mutex_);
+      text = talk_.without(said);
+    }
+    pass_on(text);
+  }
+
+  void finish_talk() {
+    std::string text;
+    {
+      const std::lock_guard lock(mutex_);
+      text = talk_.rest();
+    }
+    pass_on(text);
+  }
+
+  void pass_on(const std::string& text) {
     write_all(STDERR_FILENO, text.data(), text.size());
     const std::lock_guard lock(mutex_);
     tail_.append(text);
@@ -192,6 +212,7 @@ class ChildProcess::Impl {
   std::condition_variable ended_;
   std::optional<ExitStatus> status_;
   std::string tail_;
+  MpirunTalk talk_;
 };
 
 ChildProcess::ChildProcess(const std::vector<std::string>& argv, const Environment& environment,

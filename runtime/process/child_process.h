@@ -1,5 +1,6 @@
-// A child process in a process group of its own, whose output is passed on unchanged. It does not outlive the
-// thread that started it: SIGTERM ends it if that thread ends unexpectedly.
+// A child process in a process group of its own, whose output is passed on, but for mpirun's own messages
+// (mpirun_talk.h). It does not outlive the thread that started it: SIGTERM ends it if that thread ends
+// unexpectedly.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,8 @@ struct ExitStatus {
 
 class ChildProcess {
  public:
-  using OnExit = std::function<void(const ExitStatus&, const std::string& stderr_tail)>;
+  // `said` is stderr_tail().
+  using OnExit = std::function<void(const ExitStatus&, const std::string& said)>;
 
   // Starts argv[0], found by PATH, with an empty standard input. on_exit is called on a thread of the
   // ChildProcess. Throws kMpi if argv[0] cannot be run.
@@ -36,7 +38,8 @@ class ChildProcess {
   void kill(int signal);        // signals the child alone
   void kill_group(int signal);  // signals the child and its descendants in its group
   std::optional<ExitStatus> wait_for(std::chrono::milliseconds time);  // nullopt: it is still running
-  std::string stderr_tail() const;                                     // the last 4 KiB of its standard error
+  // The last 4 KiB of its standard error, and mpirun's own messages after that.
+  std::string stderr_tail() const;
 
  private:
   class Impl;

@@ -1,14 +1,20 @@
 #include "runtime/process/hostfile.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "runtime/base/error.h"
 
@@ -44,23 +50,103 @@ std::string without_blanks_at_equals(std::string_view line) {
   return text;
 }
 
+bool is_ip6(std::string_view host) {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  host = host.substr(0, host.find('%'));
+  in6_addr address{};
+  return inet_pton(AF_INET6, std::string(host).c_str(), &address) == 1;
+}
+
+void refuse_ip6(const HostLine& host, const std::string& place) {
+  if (!is_ip6(host.host)) return;
+  throw Error(Code::kMpi, host.host + " is an IPv6 address, which Open MPI takes for no host")
+      .at(at_line(place, host.line))
+      .legal("a host's name, or an IPv4 address")
+      .fix("give the address a name in /etc/hosts, and write the name");
+}
+
+// A line without a host has none in the result, either.
+HostLine parse_line(const std::string& line, int number, const std::string& place) {
+  constexpr std::string_view kSlots = "slots=";
+  std::istringstream words(without_blanks_at_equals(line.substr(0, line.find('#'))));
+  HostLine host{number, "", {}};
+  words >> host.host;
+  for (std::string word; words >> word;)
+    if (word.starts_with(kSlots))
+      host.slots = slots(word.substr(kSlots.size()), at_line(place, number));
+    else
+      host.others += " " + word;
+  refuse_ip6(host, place);
+  return host;
+}
+
+std::string content_of(const std::string& hostfile) {
+  std::ifstream file(hostfile);
+  std::error_code unknown;
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || std::filesystem::is_directory(hostfile, unknown))
+    throw Error(Code::kMissingFile, "cannot read " + hostfile).at("--hostfile").legal(kForm);
+  return text.str();
+}
+
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
+}
+
+// The lines of a text that name a host, one for each.
+std::vector<HostLine> host_lines(std::string_view text, const std::string& place) {
+  std::vector<HostLine> hosts;
+  std::istringstream lines{std::string(without_mark(text))};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (HostLine host = parse_line(line, ++number, place); !host.host.empty())
+      hosts.push_back(std::move(host));
+  return hosts;
+}
+
+std::vector<HostLine> joined_by_host(const std::vector<HostLine>& lines) {
+  std::vector<HostLine> hosts;
+  for (const HostLine& line : lines) {
+    const auto before = std::ranges::find(hosts, line.host, &HostLine::host);
+    if (before == hosts.end())
+      hosts.push_back(line);
+    else
+      before->slots = before->slots.value_or(1) + line.slots.value_or(1);
+  }
+  return hosts;
+}
+
+// Lines of the form that mpirun reads.
+std::string text_of(const std::vector<HostLine>& hosts) {
+  std::string text;
+  for (const HostLine& host : hosts)
+    text += host.host + (host.slots ? fmt::format(" slots={}", *host.slots) : "") + host.others + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place) {
-  std::vector<HostLine> hosts;
-  std::istringstream lines{std::string(text)};
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    std::istringstream words(without_blanks_at_equals(line.substr(0, line.find('#'))));
-    HostLine host{number, "", {}};
-    if (!(words >> host.host)) continue;
-    constexpr std::string_view kSlots = "slots=";
-    for (std::string word; words >> word;)
-      if (word.starts_with(kSlots)) host.slots = slots(word.substr(kSlots.size()), at_line(place, number));
-    hosts.push_back(std::move(host));
-  }
-  return hosts;
+  return joined_by_host(host_lines(text, place));
+}
+
+HostfileForMpirun::HostfileForMpirun(const std::string& hostfile) : path_(hostfile) {
+  if (hostfile.empty()) return;
+  const std::string text = content_of(hostfile);
+  const std::vector<HostLine> lines = host_lines(text, hostfile), hosts = joined_by_host(lines);
+  const bool of_windows = text.find('\r') != std::string::npos || without_mark(text).size() < text.size();
+  if (!of_windows && lines == hosts) return;
+  const std::string form = text_of(hosts);
+  fd_ = memfd_create("hosts", MFD_CLOEXEC);
+  if (fd_ < 0 || write(fd_, form.data(), form.size()) != std::ssize(form))
+    throw Error(Code::kMpi, std::string("no memory for a file: ") + std::strerror(errno)).at(hostfile);
+  path_ = fmt::format("/proc/{}/fd/{}", getpid(), fd_);
+}
+
+HostfileForMpirun::~HostfileForMpirun() {
+  if (fd_ >= 0) close(fd_);
 }
 
 std::string default_hostfile() {
@@ -72,13 +158,7 @@ namespace {
 
 // The lines of a file that names a host at least.
 std::vector<HostLine> read_hosts(const std::string& hostfile) {
-  std::ifstream file(hostfile);
-  std::error_code unknown;
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.is_open() || std::filesystem::is_directory(hostfile, unknown))
-    throw Error(Code::kMissingFile, "cannot read " + hostfile).at("--hostfile").legal(kForm);
-  std::vector<HostLine> hosts = parse_hosts(text.str(), hostfile);
+  std::vector<HostLine> hosts = parse_hosts(content_of(hostfile), hostfile);
   if (hosts.empty())
     throw Error(Code::kTooFewRanks, "no line names a host").at(hostfile).legal(kForm).fix("add hosts");
   return hosts;
@@ -96,10 +176,8 @@ std::optional<std::int32_t> sum_of_slots(const std::vector<HostLine>& hosts) {
 }  // namespace
 
 HostSlots slots_of(const std::string& hostfile) {
-  const std::vector<HostLine> lines = read_hosts(hostfile);
-  std::set<std::string> hosts;
-  for (const HostLine& line : lines) hosts.insert(line.host);
-  return {static_cast<std::int32_t>(hosts.size()), sum_of_slots(lines)};
+  const std::vector<HostLine> hosts = read_hosts(hostfile);
+  return {static_cast<std::int32_t>(hosts.size()), sum_of_slots(hosts)};
 }
 
 void require_slots(const std::string& hostfile, std::int32_t ranks) {

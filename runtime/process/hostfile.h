@@ -13,20 +13,44 @@
 namespace hyperrun::process {
 
 struct HostLine {
-  int line = 0;  // the line's number, from 1
+  int line = 0;  // the number of its first line, from 1
   std::string host;
   std::optional<std::int32_t> slots;  // nullopt: the number of cores of the host, which mpirun finds out
+  std::string others = {};            // further words of the first line, as they are
+
+  bool operator==(const HostLine&) const = default;
 };
 
-// Parses a host file. Throws kMpi, at `place`:LINE, for a number of slots that is no number.
+// Parses a host file, also one with a byte order mark or line ends of Windows. A host in several lines has
+// the sum of their slots; a line without slots counts as one then, as for mpirun. Throws kMpi, at
+// `place`:LINE, for a number of slots that is no number, and for an IPv6 address, which mpirun takes for no
+// host.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
+
+// The host file in the form that mpirun reads, which knows neither line ends of Windows nor a host with slots
+// in two lines.
+class HostfileForMpirun {
+ public:
+  // `hostfile` may be empty: there is none.
+  explicit HostfileForMpirun(const std::string& hostfile);
+  HostfileForMpirun(const HostfileForMpirun&) = delete;
+  HostfileForMpirun& operator=(const HostfileForMpirun&) = delete;
+  ~HostfileForMpirun();
+
+  // `hostfile` itself if it is in that form; otherwise a file in memory, which lives as long as this.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
 
 // The host file that mpirun takes without being told, as Kubernetes' MPI operator sets it. Empty: none.
 std::string default_hostfile();
 
 // The hosts of a file together.
 struct HostSlots {
-  std::int32_t hosts = 0;             // a host that stands twice counts once
+  std::int32_t hosts = 0;             // a host in several lines counts once
   std::optional<std::int32_t> slots;  // their sum; nullopt: a line has none
 };
 // Throws kMissingFile if the file cannot be read, kTooFewRanks if it names no host.

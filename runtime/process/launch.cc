@@ -44,8 +44,7 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   HR_CHECK(spec.ranks > 0 && !spec.program.empty());
   LaunchCommand command;
   // Ranks may outnumber cores, and each has threads that need all cores.
-  command.argv = {spec.mpirun, "--quiet", "--oversubscribe",         "--bind-to",
-                  "none",      "-np",     std::to_string(spec.ranks)};
+  command.argv = {spec.mpirun, "--oversubscribe", "--bind-to", "none", "-np", std::to_string(spec.ranks)};
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
   if (spec.ranks_of_a_host > 0)

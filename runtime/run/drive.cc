@@ -81,7 +81,8 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   spec.ranks = options.ranks;
   spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};
   spec.controller = controller.address();
-  spec.hostfile = hosts.file;
+  const process::HostfileForMpirun hostfile(hosts.file);
+  spec.hostfile = hostfile.path();
   spec.ranks_of_a_host = ranks_of_a_host(job.supernode.devices, options.ranks, hosts);
   spec.mpirun_args = hosts.mpirun_args;
   spec.root = geteuid() == 0;

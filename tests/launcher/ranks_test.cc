@@ -56,6 +56,34 @@ void expect_same(const Workspace& workspace, const std::string& text, const std:
   EXPECT_TRUE(workspace.nothing_left());
 }
 
+// mpirun takes neither line ends of Windows nor a host with slots in two lines.
+TEST(Ranks, OfAHostFileThatMpirunWouldRefuse) {
+  const Workspace workspace;
+  put_file(workspace / "hosts", "localhost slots=1\r\nlocalhost slots=1\r\n");
+  const Finished f =
+      workspace.run(hyperrun({workspace.job(), "--hostfile", "hosts", "--run-dir", "two-lines"}));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_EQ(f.err, "");
+  EXPECT_TRUE(workspace.nothing_left());
+}
+
+// The words of ssh and of mpirun are told, and what to do about them.
+TEST(Ranks, OnAHostThatIsNotThere) {
+  const Workspace workspace;
+  put_file(workspace / "hosts", "no-such-host.invalid slots=2\n");
+  const Finished f =
+      workspace.run(hyperrun({workspace.job(), "--hostfile", "hosts", "--run-dir", "nowhere"}));
+  EXPECT_EQ(f.status, 5) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[mpi]: mpirun ended before the run did"),
+                           HasSubstr("  | ORTE was unable to reliably start one or more daemons."),
+                           HasSubstr("  fix: ")));
+  put_file(workspace / "hosts", "[::1] slots=2\n");
+  const Finished address =
+      workspace.run(hyperrun({workspace.job(), "--hostfile", "hosts", "--run-dir", "nowhere"}));
+  EXPECT_EQ(address.status, 5) << address;
+  EXPECT_THAT(address.err, HasSubstr("hosts:1: error[mpi]: [::1] is an IPv6 address"));
+}
+
 TEST(Ranks, OfAnyNumberComputeTheSame) {
   const Workspace workspace;
   expect_same(workspace, eight(), {8, 3, 1});

@@ -31,6 +31,32 @@ TEST(Hostfile, NamesAndSlots) {
   EXPECT_EQ(hosts[3].slots, std::nullopt);
 }
 
+TEST(Hostfile, LineEndsOfWindowsAndTheMarkAreTaken) {
+  EXPECT_EQ(parse_hosts("\xEF\xBB\xBFnode-a slots=4\r\n\r\nnode-b\r\n", "hosts"),
+            (std::vector<HostLine>{{1, "node-a", 4}, {3, "node-b", {}}}));
+}
+
+// As mpirun has it, a line without slots is one slot if the host has other lines.
+TEST(Hostfile, AHostInSeveralLinesAddsUp) {
+  EXPECT_EQ(parse_hosts("a slots=2 max_slots=8\nb\na slots=3\nc slots=1\na\nc\n", "hosts"),
+            (std::vector<HostLine>{{1, "a", 6, " max_slots=8"}, {2, "b", {}}, {4, "c", 2}}));
+  EXPECT_EQ(parse_hosts("a\na\na\n", "hosts"), (std::vector<HostLine>{{1, "a", 3}}));
+}
+
+TEST(Hostfile, AnAddressOfIp6IsNoHost) {
+  for (const char* address : {"[::1]", "::1", "fe80::1%eth0", "[2001:db8::7]"}) {
+    try {
+      parse_hosts("x slots=1\n" + std::string(address) + " slots=4", "hosts");
+      ADD_FAILURE() << address;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kMpi);
+      EXPECT_EQ(e.place(), "hosts:2");
+      EXPECT_THAT(e.cause(), HasSubstr(std::string(address) + " is an IPv6 address"));
+      EXPECT_THAT(e.remedy(), HasSubstr("/etc/hosts"));
+    }
+  }
+}
+
 TEST(Hostfile, SlotsMustBeANumber) {
   for (const char* bad :
        {"a slots=", "a slots=two", "a slots=0", "a slots=-1", "a slots=2x", "a slots=1e3"}) {
@@ -82,6 +108,20 @@ TEST_F(Slots, MustBeEnoughInSum) {
             "  legal: slots that add up to 4 or more\n"
             "  fix: raise slots (b slots=2), add hosts, or let a rank host several devices (--ranks 3)");
   EXPECT_THAT(refusal("a slots=1\n", 2), HasSubstr("the hosts have 1 slot, "));
+}
+
+TEST_F(Slots, MpirunGetsAFileInItsForm) {
+  const auto form = [&](const std::string& content) {
+    std::ofstream(path_, std::ios::binary) << content;
+    const HostfileForMpirun file(path_);
+    if (file.path() == path_) return std::string("as it is");
+    std::ifstream read(file.path());
+    return std::string(std::istreambuf_iterator<char>(read), {});
+  };
+  EXPECT_EQ(form("# mine\na slots = 2\nb\n"), "as it is");
+  EXPECT_EQ(form("# mine\r\na slots=2\r\nb max_slots=3\r\n"), "a slots=2\nb max_slots=3\n");
+  EXPECT_EQ(form("a slots=2\na slots=2\n"), "a slots=4\n");
+  EXPECT_EQ(HostfileForMpirun("").path(), "");
 }
 
 // A line without slots means the number of cores, which only mpirun finds out.
