@@ -12,7 +12,6 @@
 #include "runtime/device/saved_runs.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/model/checkpoint/json_file.h"
 #include "runtime/model/checkpoint/numbers.h"
 #include "runtime/model/checkpoint/weights.h"
 
@@ -21,7 +20,6 @@ namespace {
 
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kMoments = "optimizer.safetensors";
-constexpr const char* kTrainer = "trainer_state.json";
 
 // The room for pieces: above the state of the device, below its highest peak. All pieces have one size, which
 // is a multiple of the page size if there is room for one page.
@@ -281,8 +279,7 @@ void save_state(const StateContext& c, const std::filesystem::path& directory, c
   save_class(c, TensorClass::kWeight, path / kWeights);
   save_class(c, TensorClass::kOptimizer, path / kMoments);
   if (!target) return;
-  nlohmann::json state{{"next_step", trainer.next_step}, {"seed", trainer.seed.value_or(0)}};
-  write_file(path / kTrainer, state.dump(2) + "\n");
+  write_file(path / kTrainerStateFile, to_json(trainer));
   for (const auto& [file, content] : extra) write_file(path / file, content);
   target->commit();
 }
@@ -321,18 +318,6 @@ void check_state(const Plan& plan, const std::filesystem::path& directory) {
   check_weights(plan, directory);
   if (has_moments(plan, directory))
     check_class(plan, TensorClass::kOptimizer, WeightsReader(directory / kMoments));
-}
-
-TrainerState read_trainer_state(const std::filesystem::path& directory) {
-  const std::filesystem::path file = directory / kTrainer;
-  if (!std::filesystem::exists(file)) return {};
-  const nlohmann::json json = read_json(file);
-  const JsonFields fields(json, file.string());
-  TrainerState state{fields.integer("next_step"), std::nullopt};
-  if (state.next_step < 0)
-    throw fields.error("next_step", "is " + std::to_string(state.next_step)).legal("0 or more");
-  if (fields.find("seed") != nullptr) state.seed = fields.natural("seed");
-  return state;
 }
 
 }  // namespace hyperrun

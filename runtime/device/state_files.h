@@ -2,28 +2,22 @@
 //
 //   model.safetensors      weights, whole, under Hugging Face's names
 //   optimizer.safetensors  moments, "NAME.adam_m" and "NAME.adam_v"
-//   trainer_state.json     the next step, the seed
+//   hyperrun_state.json    the next step and sample, the seed (trainer_state.h)
 //
 // Device 0 reads and writes. Parts travel in pieces between it and the others, through the arena's space
 // above the state. The operations are collective over all devices. The directory appears whole or not at all.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "runtime/device/device_memory.h"
 #include "runtime/device/plan_world.h"
+#include "runtime/device/trainer_state.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
-
-struct TrainerState {
-  std::int64_t next_step = 0;
-  std::optional<std::uint64_t> seed;  // nullopt: another program's checkpoint
-};
 
 struct StateContext {
   const Plan& plan;
@@ -53,8 +47,5 @@ void check_weights(const Plan& plan, const std::filesystem::path& directory);
 
 // True if it has the moments of the plan's optimizer: all of them, or none.
 bool has_moments(const Plan& plan, const std::filesystem::path& directory);
-
-// Reads trainer_state.json; step 0 if there is none (another program's checkpoint).
-TrainerState read_trainer_state(const std::filesystem::path& directory);
 
 }  // namespace hyperrun

@@ -59,7 +59,10 @@ PlanDevice::PlanDevice(const Session& session, std::shared_ptr<const std::vector
       tokens_(std::move(tokens)),
       shift_(clock_shift()) {
   const Job& job = session_.job;
-  if (!tokens_->empty()) sampler_.emplace(*tokens_, job.model.sequence, job.training.batch, job.run.seed);
+  if (!tokens_->empty()) {
+    sampler_.emplace(*tokens_, job.model.sequence, job.training.batch, job.run.seed);
+    sampler_->begin(session_.first_step, session_.first_sample);
+  }
   feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
     sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
                    ids, targets);
@@ -116,10 +119,19 @@ void PlanDevice::compute(std::size_t program, const tasks::Invocation& invocatio
   done.report = to_bytes(result.stats, shift_, traced);
 }
 
+TrainerState PlanDevice::trainer_state(std::int64_t step) const {
+  const TrainingSpec& t = session_.job.training;
+  const std::int64_t samples = session_.first_sample + (step - session_.first_step) * t.batch;
+  return {.next_step = step,
+          .seed = session_.job.run.seed,
+          .next_sample = samples,
+          .with = TrainedWith{t.steps, t.batch, t.warmup_steps, t.lr, t.min_lr, session_.job.model.sequence}};
+}
+
 void PlanDevice::save(std::int64_t step) const {
   const std::string name = fmt::format("step-{:06}", step);
   save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
-             {step, session_.job.run.seed}, session_.checkpoint_files);
+             trainer_state(step), session_.checkpoint_files);
 }
 
 }  // namespace hyperrun

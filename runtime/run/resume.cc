@@ -155,7 +155,18 @@ void check_checkpoint(const Job& job, const Plan& plan) {
   check_state(plan, directory);
 }
 
-std::int64_t check_resume(const Job& job, const Plan& plan) {
+namespace {
+
+// Files of earlier versions have no number of samples. All steps had one batch then.
+std::int64_t next_sample(const Job& job, const TrainerState& trainer) {
+  if (trainer.next_sample) return *trainer.next_sample;
+  const std::optional<Job> former = former_job(job);
+  return trainer.next_step * (former ? former->training.batch : job.training.batch);
+}
+
+}  // namespace
+
+ResumePoint check_resume(const Job& job, const Plan& plan) {
   check_checkpoint(job, plan);
   const std::filesystem::path directory = job.run.resume;
   const TrainerState trainer = read_trainer_state(directory);
@@ -168,7 +179,8 @@ std::int64_t check_resume(const Job& job, const Plan& plan) {
         .legal(fmt::format("{}", *trainer.seed))
         .fix("give the job the checkpoint's seed");
   const std::int64_t steps = job.training.steps;
-  if (steps == 0) return trainer.next_step;  // a job that is not run may leave the steps open
+  const ResumePoint first{trainer.next_step, next_sample(job, trainer)};
+  if (steps == 0) return first;  // a job that is not run may leave the steps open
   if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
     throw Error(Code::kBadValue,
                 fmt::format("nothing is left to do: the checkpoint has {} steps behind it, the job has {}",
@@ -176,16 +188,22 @@ std::int64_t check_resume(const Job& job, const Plan& plan) {
         .at("training.steps")
         .legal(fmt::format("more than {}", trainer.next_step))
         .fix("raise training.steps, or resume from an earlier checkpoint");
-  return trainer.next_step;
+  return first;
 }
 
-std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_step) {
-  std::string text = first_step > 0 ? fmt::format("resumed after step {} from ", first_step)
+std::string describe_start(const Job& job, const Plan& plan, const ResumePoint& first) {
+  std::string text = first.step > 0 ? fmt::format("resumed after step {} from ", first.step)
                                     : "starts at step 1 with the weights of ";
   text += job.run.resume;
-  if (first_step > 0 && !has_moments(plan, job.run.resume))
+  if (const auto steps = steps_of_foreign_trainer(job.run.resume); steps && first.step == 0)
+    text += fmt::format(
+        "\nits training state, after {} steps, is of Hugging Face's Trainer and not ours: moments, learning "
+        "rate and samples begin anew",
+        *steps);
+  if (first.step > 0 && !has_moments(plan, job.run.resume))
     text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
-  return text + "\n" + describe_resume_changes(job, job.run.resume, first_step);
+  const std::optional<Job> former = former_job(job);
+  return text + "\n" + (former && first.step > 0 ? describe_resume_changes(job, *former, first) : "");
 }
 
 }  // namespace hyperrun

@@ -23,12 +23,18 @@ void set_resume(Job& job, const std::string& path);
 // kBadCheckpoint or kMissingFile.
 void check_checkpoint(const Job& job, const Plan& plan);
 
+// Where a run begins: numbers of a step and of a sample, counted from 0.
+struct ResumePoint {
+  std::int64_t step = 0;
+  std::int64_t sample = 0;  // the first that no step before has seen
+};
+
 // Checks that the job can resume from job.run.resume: check_checkpoint() holds, the seeds are equal, and
-// steps are left to do. Returns the next step. Throws kBadCheckpoint, kMissingFile or kBadValue.
-std::int64_t check_resume(const Job& job, const Plan& plan);
+// steps are left to do. Throws kBadCheckpoint, kMissingFile or kBadValue.
+ResumePoint check_resume(const Job& job, const Plan& plan);
 
 // A line about the checkpoint that a run starts from, and warnings if optimizer state is missing there, or if
 // learning rates or samples are not those that would have followed (resume_changes.h).
-std::string describe_start(const Job& job, const Plan& plan, std::int64_t first_step);
+std::string describe_start(const Job& job, const Plan& plan, const ResumePoint& first);
 
 }  // namespace hyperrun

@@ -2,14 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <cstdlib>
-#include <optional>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/joined.h"
 #include "runtime/base/warning.h"
 #include "runtime/compile/learning_rate.h"
+#include "runtime/device/trainer_state.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/spec/job_reader.h"
 
@@ -18,11 +19,13 @@ namespace {
 
 constexpr const char* kOfTheCheckpoint = "the run of the checkpoint";
 
-std::optional<Job> former_job(const std::filesystem::path& checkpoint) try {
+std::optional<Job> job_of_run(const std::filesystem::path& checkpoint) try {
   const std::filesystem::path checkpoints = checkpoint.parent_path();
   const std::filesystem::path file = checkpoints.parent_path() / kJobFile;
   if (checkpoints.filename() != "checkpoints" || !std::filesystem::exists(file)) return std::nullopt;
-  return read_job(file);
+  Job job = read_job(file);
+  const bool comparable = job.programs.empty() && job.run.shrink == ShrinkSpec{};
+  return comparable ? std::optional(std::move(job)) : std::nullopt;
 } catch (const Error&) {
   return std::nullopt;  // of another version, or its profile is gone: there is nothing to compare with
 }
@@ -47,8 +50,7 @@ std::string describe_schedule(const TrainingSpec& now, const TrainingSpec& befor
       "for the same learning rates keep steps, lr, min_lr and warmup_steps"});
 }
 
-// The samples of a step follow from its number, the batch and the length of a sequence.
-std::string describe_samples(const Job& now, const Job& before, std::int64_t step) {
+std::string describe_samples(const Job& now, const Job& before, const ResumePoint& first) {
   if (now.model.sequence != before.model.sequence)
     return to_string(Warning{
         "model.sequence",
@@ -57,28 +59,30 @@ std::string describe_samples(const Job& now, const Job& before, std::int64_t ste
             "or be left out",
             now.model.sequence, kOfTheCheckpoint, before.model.sequence),
         fmt::format("for the next samples that are not seen yet keep sequence: {}", before.model.sequence)});
-  const std::int64_t skipped = step * (now.training.batch - before.training.batch);
-  if (skipped == 0) return "";
-  return to_string(Warning{
-      "training.batch",
-      fmt::format("the batch is {}, in {} {}: {} samples {}", now.training.batch, kOfTheCheckpoint,
-                  before.training.batch, std::abs(skipped),
-                  skipped > 0 ? "are left out" : "are trained on again"),
-      fmt::format("for the next samples that are not seen yet keep batch: {}", before.training.batch)});
+  if (now.training.batch == before.training.batch) return "";
+  return fmt::format(
+      "training.batch: the batch is {}, in {} {}: goes on with sample {}, the next not seen yet\n",
+      now.training.batch, kOfTheCheckpoint, before.training.batch, first.sample + 1);
 }
 
 }  // namespace
 
-std::string describe_resume_changes(const Job& job, const Job& former, std::int64_t first_step) {
-  return describe_schedule(job.training, former.training, first_step) +
-         describe_samples(job, former, first_step);
+std::optional<Job> former_job(const Job& job) {
+  const std::optional<TrainedWith> with = read_trainer_state(job.run.resume).with;
+  if (!with) return job_of_run(job.run.resume);
+  if (job.run.shrink != ShrinkSpec{}) return std::nullopt;
+  Job former = job;
+  former.training.steps = with->steps;
+  former.training.batch = with->batch;
+  former.training.warmup_steps = with->warmup_steps;
+  former.training.lr = with->lr;
+  former.training.min_lr = with->min_lr;
+  former.model.sequence = with->sequence;
+  return former;
 }
 
-std::string describe_resume_changes(const Job& job, const std::filesystem::path& checkpoint,
-                                    std::int64_t first_step) {
-  const std::optional<Job> former = former_job(checkpoint);
-  const bool comparable = former && former->programs.empty() && former->run.shrink == ShrinkSpec{};
-  return comparable && first_step > 0 ? describe_resume_changes(job, *former, first_step) : "";
+std::string describe_resume_changes(const Job& job, const Job& former, const ResumePoint& first) {
+  return describe_schedule(job.training, former.training, first.step) + describe_samples(job, former, first);
 }
 
 }  // namespace hyperrun

@@ -2,20 +2,20 @@
 // may be meant.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runtime/ir/job.h"
+#include "runtime/run/resume.h"
 
 namespace hyperrun {
 
-// Warnings about the learning rate and the samples from `first_step` on. Empty if nothing differs, or if the
-// checkpoint does not lie in its run directory, whose job file has the former values.
-std::string describe_resume_changes(const Job& job, const std::filesystem::path& checkpoint,
-                                    std::int64_t first_step);
+// The job with the values with which the checkpoint job.run.resume was trained, as far as learning rates and
+// samples depend on them. An earlier version's checkpoint has none; its run directory's job has. nullopt: it
+// does not lie in one, or the job runs to scale.
+std::optional<Job> former_job(const Job& job);
 
-// The same for the former job.
-std::string describe_resume_changes(const Job& job, const Job& former, std::int64_t first_step);
+// Lines about the learning rate and the samples from `first` on. Empty if nothing differs.
+std::string describe_resume_changes(const Job& job, const Job& former, const ResumePoint& first);
 
 }  // namespace hyperrun

@@ -81,13 +81,13 @@ class Training : public RunKind {
                               describe_original(loaded_.job), to_string(session().original->peak()),
                               to_string(loaded_.job.supernode.hbm))
                       .c_str());
-    if (!j.run.resume.empty()) std::printf("%s", describe_start(j, plan, first_step_).c_str());
+    if (!j.run.resume.empty()) std::printf("%s", describe_start(j, plan, first_).c_str());
   }
 
   Driven make_driver(RecorderOutputs outputs) override {
     auto recorder = std::make_unique<TrainingRecorder>(job(), session().plan, std::move(outputs));
     auto driver = std::make_unique<TrainingDriver>(session(), *recorder,
-                                                   TrainingOptions{.first_step = first_step_, .on_step = {}});
+                                                   TrainingOptions{.first_step = first_.step, .on_step = {}});
     driver_ = driver.get();
     return {std::move(recorder), std::move(driver)};
   }
@@ -114,7 +114,10 @@ class Training : public RunKind {
       session().plan = std::move(scaled.plan);
       session().original = std::move(scaled.original);
     }
-    if (!job().run.resume.empty()) first_step_ = check_resume(job(), session().plan);
+    if (job().run.resume.empty()) return;
+    first_ = check_resume(job(), session().plan);
+    session().first_step = first_.step;
+    session().first_sample = first_.sample;
   }
 
   Session& session() { return sessions_.front(); }
@@ -122,7 +125,7 @@ class Training : public RunKind {
 
   const LoadedJob& loaded_;
   std::vector<Session> sessions_;  // exactly one
-  std::int64_t first_step_ = 0;    // the first step to do; 0 unless the run resumes another
+  ResumePoint first_;              // where the run begins; 0 unless it resumes another
   std::optional<TextData> text_;
   const TrainingDriver* driver_ = nullptr;  // null before make_driver()
 };

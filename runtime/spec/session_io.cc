@@ -36,6 +36,8 @@ proto::Session message_of(const Session& session) {
   if (session.original) out.set_original(to_bytes(*session.original));
   out.set_run_directory(session.run_directory);
   out.set_tokens(session.tokens);
+  out.set_first_step(session.first_step);
+  out.set_first_sample(session.first_sample);
   for (std::int32_t token : session.prompt) out.add_prompt(token);
   for (const auto& [name, content] : session.checkpoint_files)
     (*out.mutable_checkpoint_files())[name] = content;
@@ -54,6 +56,8 @@ Session session_of(const proto::Session& in, const std::string& place) {
   if (!in.original().empty()) session.original = plan_from_bytes(in.original(), place);
   session.run_directory = in.run_directory();
   session.tokens = in.tokens();
+  session.first_step = in.first_step();
+  session.first_sample = in.first_sample();
   session.prompt.assign(in.prompt().begin(), in.prompt().end());
   session.checkpoint_files.insert(in.checkpoint_files().begin(), in.checkpoint_files().end());
   return session;

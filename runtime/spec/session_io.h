@@ -22,6 +22,9 @@ struct Session {
   std::optional<Plan> original;  // to scale: each instruction takes as long as that of this plan
   std::string run_directory;
   std::string tokens;  // file of the corpus's tokens (int32 in the host's byte order); only rank 0 reads it
+  std::int64_t first_step = 0;  // the step at which the run begins
+  std::int64_t first_sample =
+      0;  // the number of its first sample, counted from the beginning of the training
   std::vector<std::int32_t> prompt;
   std::map<std::string, std::string> checkpoint_files;  // further files of each checkpoint, by name
 

@@ -242,7 +242,7 @@ TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
 TEST_F(Checkpoint, WithoutMomentsTheyStartFromZero) {
   const RunResult saved = first_half(job(2, 1));
   std::filesystem::remove(path() + "/optimizer.safetensors");
-  std::filesystem::remove(path() + "/trainer_state.json");
+  std::filesystem::remove(path() + "/hyperrun_state.json");
   EXPECT_EQ(read_trainer_state(path()).next_step, 0);
   const RunResult loaded =
       run_in_process(job(1, 2), {.load_from = path(), .first_step = kHalf, .steps = kHalf});

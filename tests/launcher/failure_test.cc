@@ -90,7 +90,7 @@ class Failure : public ::testing::TestWithParam<By> {
     for (const auto& entry : fs::directory_iterator(workspace_ / "out/checkpoints")) {
       if (!entry.path().filename().string().starts_with("step-")) continue;
       for (const char* name :
-           {"model.safetensors", "optimizer.safetensors", "trainer_state.json", "config.json"})
+           {"model.safetensors", "optimizer.safetensors", "hyperrun_state.json", "config.json"})
         EXPECT_TRUE(fs::exists(entry.path() / name)) << entry.path() / name;
     }
   }

@@ -349,7 +349,7 @@ class RefusedCheckpoint : public ::testing::Test {
   static inline std::unique_ptr<Workspace> made_;
 };
 
-const char* const kFiles[] = {"model.safetensors", "optimizer.safetensors", "trainer_state.json"};
+const char* const kFiles[] = {"model.safetensors", "optimizer.safetensors", "hyperrun_state.json"};
 
 TEST_F(RefusedCheckpoint, CutShort) {
   for (const std::string file : kFiles)
@@ -473,17 +473,17 @@ TEST_F(RefusedCheckpoint, OfAnotherModelByItsTensors) {
 
 TEST_F(RefusedCheckpoint, ThatCannotBeGoneOnFrom) {
   const auto state = [](const std::string& text) {
-    return [text](const fs::path& ckpt) { put_file(ckpt / "trainer_state.json", text); };
+    return [text](const fs::path& ckpt) { put_file(ckpt / "hyperrun_state.json", text); };
   };
   expect(state(R"({"next_step": -5, "seed": 1})"),
-         {"trainer_state.json: next_step: error[bad-checkpoint]: is -5"});
+         {"hyperrun_state.json: next_step: error[bad-checkpoint]: is -5"});
   const std::string another = R"({"next_step": 3, "seed": 7})";
   const Workspace workspace;
   fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
-  put_file(workspace / "ckpt/trainer_state.json", another);
+  put_file(workspace / "ckpt/hyperrun_state.json", another);
   expect_refused(workspace, workspace.run(hyperrun({workspace.job(kJob), "--resume", "ckpt"})), 3,
                  {"error[bad-value]: the checkpoint was trained with seed 7, the job's is", "legal: 7"});
-  put_file(workspace / "ckpt/trainer_state.json", R"({"next_step": 500})");
+  put_file(workspace / "ckpt/hyperrun_state.json", R"({"next_step": 500})");
   expect_refused(workspace, workspace.run(hyperrun({workspace.job(kJob), "--resume", "ckpt"})), 3,
                  {"error[bad-value]: nothing is left to do: the checkpoint has 500 steps behind it",
                   "legal: more than 500"});

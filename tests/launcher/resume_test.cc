@@ -67,7 +67,7 @@ TEST_F(Resume, SaysWhatACheckpointHasNot) {
   EXPECT_THAT(f.out, HasSubstr("warning: it has no moments"));
   const Finished checked = workspace_->run(hyperrun({"check", job_, "--resume", "bare"}));
   EXPECT_THAT(checked.out, HasSubstr("warning: it has no moments"));
-  fs::remove(at("bare/trainer_state.json"));
+  fs::remove(at("bare/hyperrun_state.json"));
   EXPECT_THAT(resume(job_, "bare", "from-weights").out, HasSubstr("starts at step 1 with the weights of"));
 }
 
@@ -119,13 +119,50 @@ TEST_F(Resume, SaysWhichLearningRatesAndSamplesAreOthers) {
     EXPECT_THAT(f.out,
                 HasSubstr("training: warning: the learning rate is not that of the run of the checkpoint: "
                           "steps is 12 (there 6); step 4 takes 0.00293, there it would be 0.0026\n  fix: "));
-    EXPECT_THAT(f.out,
-                HasSubstr("training.batch: warning: the batch is 4, in the run of the checkpoint 8: 12 "
-                          "samples are trained on again\n  fix: "));
+    EXPECT_THAT(
+        f.out,
+        HasSubstr("training.batch: the batch is 4, in the run of the checkpoint 8: goes on with sample "
+                  "25, the next not seen yet\n"));
   };
   expect_told(workspace_->run(hyperrun({"check", job, "--resume", "whole/checkpoints/step-000003"})));
   expect_told(resume(job, "whole/checkpoints/step-000003", "longer"));
   EXPECT_THAT(resume(job_, "whole/checkpoints/step-000003", "same").out, Not(HasSubstr("warning")));
+}
+
+// With hardly any learning rate the loss of a step is that of its samples alone, so that two steps of half a
+// batch have the mean loss of one step of a whole batch, if they see the same samples.
+TEST_F(Resume, GoesOnWithTheNextSampleWhenTheBatchChanges) {
+  const std::string still =
+      edited(text_, {{"lr: 3e-3", "lr: 1e-12"}, {"warmup_steps: 2", "warmup_steps: 0"}});
+  const std::string job = workspace_->job(still, "still.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "still"})), Succeeded());
+  const std::vector<double> whole = losses(at("still"));
+  const std::string halves = workspace_->job(
+      edited(still, {{"batch: 8", "batch: 4"}, {"steps: 6", "steps: 9"}}), "halves.textproto");
+  ASSERT_THAT(resume(halves, "still/checkpoints/step-000003", "halves"), Succeeded());
+  const std::vector<double> half = losses(at("halves"));
+  ASSERT_EQ(half.size(), 6U);
+  std::vector<double> means;
+  for (std::size_t i = 0; i < half.size(); i += 2) means.push_back((half[i] + half[i + 1]) / 2);
+  EXPECT_THAT(means, RelativelyNear(std::vector<double>(whole.begin() + 3, whole.end()), 1e-6));
+
+  // The chain goes on: 24 samples in three steps of eight, then 24 in six of four.
+  const auto state = nlohmann::json::parse(content(at("halves/checkpoints/step-000009/hyperrun_state.json")));
+  EXPECT_EQ(state.at("next_sample"), 48);
+  EXPECT_EQ(state.at("trained_with").at("batch"), 4);
+}
+
+// The numbers of an earlier version's checkpoint are those of the job in its run directory.
+TEST_F(Resume, FromACheckpointOfAnEarlierVersion) {
+  fs::copy(at("whole"), at("earlier"), fs::copy_options::recursive);
+  const fs::path checkpoint = at("earlier/checkpoints/step-000003");
+  fs::remove(checkpoint / "hyperrun_state.json");
+  put_file(checkpoint / "trainer_state.json", R"({"next_step": 3, "seed": 1})");
+  ASSERT_THAT(resume(job_, checkpoint, "from-earlier"), Succeeded());
+  EXPECT_EQ(losses(at("from-earlier")), whole_from(3));
+  const std::string wide = workspace_->job(edited(text_, {{"batch: 8", "batch: 16"}}), "wide.textproto");
+  EXPECT_THAT(resume(wide, checkpoint, "wide-earlier").out,
+              HasSubstr("the batch is 16, in the run of the checkpoint 8: goes on with sample 25"));
 }
 
 TEST_F(Resume, OfAFinishedRunOnlyGenerates) {

@@ -17,7 +17,7 @@ Sampler::Sampler(std::span<const std::int32_t> tokens, std::int32_t sequence, st
 
 std::int64_t Sampler::start(std::int64_t step, std::int64_t index) const {
   HR_CHECK(step >= 0 && index >= 0 && index < batch_);
-  const std::int64_t drawn = step * batch_ + index;
+  const std::int64_t drawn = first_of(step) + index;
   const std::int64_t epoch = drawn / windows_, place = drawn % windows_;
   if (order_ == SampleOrder::kSequential) return place * sequence_;
 

@@ -1,6 +1,7 @@
 // Chooses the tokens of a step by a pure function of (seed, step, sequence index in the global batch). It
 // knows neither devices nor layout nor micro-batches, so every rank asks for the part it holds and all
-// layouts train on the same samples. Nothing has to be saved to resume.
+// layouts train on the same samples. Nothing has to be saved to resume but the number of samples, with which
+// a run goes on whose batch was another.
 //
 //   tokens   t0 t1 t2 t3 | t4 t5 t6 t7 | t8 ...        sequence = 4
 //   window 0 ids t0..t3, targets t1..t4;   window 1 ids t4..t7, targets t5..t8
@@ -28,6 +29,11 @@ class Sampler {
 
   std::int64_t windows_per_epoch() const { return windows_; }
 
+  // The number of the first sequence of `step`, counted from the beginning of the training.
+  std::int64_t first_of(std::int64_t step) const { return step * batch_ + shift_; }
+  // Lets the batch of `step` begin with sequence number `first`, as earlier steps may have had other batches.
+  void begin(std::int64_t step, std::int64_t first) { shift_ = first - step * batch_; }
+
   // The index of the first token of sequence `index` (0 <= index < batch) in the global batch of `step`.
   std::int64_t start(std::int64_t step, std::int64_t index) const;
 
@@ -51,6 +57,7 @@ class Sampler {
   std::uint64_t seed_;
   SampleOrder order_;
   std::int64_t windows_, slack_;
+  std::int64_t shift_ = 0;  // sequences that steps with other batches had beyond those of as many of this one
 };
 
 }  // namespace hyperrun

@@ -106,6 +106,20 @@ TEST(Sampler, OrderIsStable) {
               ::testing::ElementsAre(266, 886, 466, 296, 346, 456, 156, 306));
 }
 
+// A run goes on with the next sample, whatever batch it had before.
+TEST(Sampler, GoesOnWithAnotherBatch) {
+  const auto tokens = numbers(1000);
+  const Sampler whole(tokens, 10, 1, 1);
+  for (const std::int32_t batch : {1, 4}) {
+    Sampler rest(tokens, 10, batch, 1);
+    rest.begin(4, 8);  // after four steps of two
+    EXPECT_EQ(rest.first_of(4), 8);
+    EXPECT_EQ(rest.first_of(6), 8 + 2 * batch);
+    for (std::int64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(rest.start(4 + i / batch, i % batch), whole.start(8 + i, 0)) << batch << " " << i;
+  }
+}
+
 TEST(Sampler, SequentialForEvaluation) {
   const auto tokens = numbers(31);
   const Sampler sampler(tokens, 10, 2, 1, SampleOrder::kSequential);
