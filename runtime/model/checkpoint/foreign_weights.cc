@@ -108,7 +108,8 @@ void refuse_folder(const fs::path& folder) {
           .fix(sign.fix(folder.string()));
   for (const std::string& name : names)
     for (const char* end : {".bin", ".pt", ".pth", ".gguf"})
-      if (name.ends_with(end) && name != "optimizer.pt" && name != "scheduler.pt" && name != "training_args.bin")
+      if (name.ends_with(end) && name != "optimizer.pt" && name != "scheduler.pt" &&
+          name != "training_args.bin")
         throw Error(Code::kBadCheckpoint, fmt::format("has {}, and no weights in safetensors", name))
             .at(folder.string())
             .legal("model.safetensors, or model.safetensors.index.json and its shards")

@@ -32,7 +32,8 @@ std::optional<std::int64_t> lfs_pointer_bytes(std::string_view content) {
 void refuse_lfs_pointer(std::string_view content, const std::filesystem::path& path, Code code) {
   const std::optional<std::int64_t> bytes = lfs_pointer_bytes(content);
   if (!bytes) return;
-  throw Error(code, fmt::format("it is a Git LFS pointer to a file of {} bytes, not the file", grouped(*bytes)))
+  throw Error(code,
+              fmt::format("it is a Git LFS pointer to a file of {} bytes, not the file", grouped(*bytes)))
       .at(path.string())
       .fix("fetch the file in its repository: git lfs install && git lfs pull");
 }

@@ -34,8 +34,8 @@ struct ForeignFormat {
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<std::int64_t> shape;               // empty: a scalar
-  std::optional<ForeignFormat> foreign = {};     // in place of dtype
+  std::vector<std::int64_t> shape;            // empty: a scalar
+  std::optional<ForeignFormat> foreign = {};  // in place of dtype
 
   std::int64_t elements() const;
   std::int64_t element_bytes() const { return foreign ? foreign->bytes : size_of(dtype); }

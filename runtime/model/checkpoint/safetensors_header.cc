@@ -32,11 +32,12 @@ const char* format_name(DType dtype) {
 }
 
 // The other formats of whole bytes that a file can have. Only what is used of it must be one of ours.
-constexpr std::array kForeign{ForeignFormat{"F64", 8},  ForeignFormat{"F8_E4M3", 1}, ForeignFormat{"F8_E5M2", 1},
-                              ForeignFormat{"F8_E8M0", 1}, ForeignFormat{"I64", 8},  ForeignFormat{"U64", 8},
-                              ForeignFormat{"U32", 4},  ForeignFormat{"I16", 2},     ForeignFormat{"U16", 2},
-                              ForeignFormat{"I8", 1},   ForeignFormat{"U8", 1},      ForeignFormat{"BOOL", 1},
-                              ForeignFormat{"C64", 8}};
+constexpr std::array kForeign{
+    ForeignFormat{"F64", 8},     ForeignFormat{"F8_E4M3", 1}, ForeignFormat{"F8_E5M2", 1},
+    ForeignFormat{"F8_E8M0", 1}, ForeignFormat{"I64", 8},     ForeignFormat{"U64", 8},
+    ForeignFormat{"U32", 4},     ForeignFormat{"I16", 2},     ForeignFormat{"U16", 2},
+    ForeignFormat{"I8", 1},      ForeignFormat{"U8", 1},      ForeignFormat{"BOOL", 1},
+    ForeignFormat{"C64", 8}};
 
 void parse_dtype(const JsonFields& fields, TensorInfo& info) {
   const std::string text = fields.string("dtype", "");

@@ -50,12 +50,11 @@ int shards_of(const std::string& name) {
 
 Error missing_shards(const fs::path& place, std::size_t all, const std::vector<std::string>& missing) {
   constexpr std::size_t kShown = 3;
-  std::vector<std::string> shown(missing.begin(),
-                                 missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kShown)));
+  std::vector<std::string> shown(
+      missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kShown)));
   if (missing.size() > kShown) shown.push_back(fmt::format("{} more", missing.size() - kShown));
-  return Error(Code::kMissingFile,
-               fmt::format("{} of the {} shards {} not there: {}", missing.size(), all,
-                           missing.size() == 1 ? "is" : "are", joined(shown)))
+  return Error(Code::kMissingFile, fmt::format("{} of the {} shards {} not there: {}", missing.size(), all,
+                                               missing.size() == 1 ? "is" : "are", joined(shown)))
       .at(place.string())
       .fix("copy or download what is missing; a download that was cut short can be repeated");
 }

@@ -78,11 +78,12 @@ std::string guess(const Mismatch& m) {
 void Mismatch::refuse() const {
   if (missing.empty() && surplus.empty()) return;
   const Names& first = missing.empty() ? surplus : missing;
-  std::string cause = missing.empty()
-                          ? "is in the checkpoint, and the job's model has no such tensor" + others_of(surplus)
-                          : "the tensor is missing" + others_of(missing);
+  std::string cause =
+      missing.empty() ? "is in the checkpoint, and the job's model has no such tensor" + others_of(surplus)
+                      : "the tensor is missing" + others_of(missing);
   if (!missing.empty() && !surplus.empty())
-    cause += fmt::format("; the checkpoint has {} that the model has not: {}", surplus.size(), some_of(surplus));
+    cause +=
+        fmt::format("; the checkpoint has {} that the model has not: {}", surplus.size(), some_of(surplus));
   throw Error(Code::kBadCheckpoint, cause).at(path + ": " + first.front()).fix(guess(*this));
 }
 

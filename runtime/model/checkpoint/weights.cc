@@ -37,11 +37,17 @@ Weight of_numbers(const TensorView& view, std::vector<float> numbers) {
   return {TensorView{{view.info.name, DType::kF32, view.info.shape}, bytes}, std::move(numbers)};
 }
 
+constexpr std::string_view kHead = "lm_head.weight", kEmbeddings = "model.embed_tokens.weight",
+                           kEmbeddingsOfGpt2 = "transformer.wte.weight";
+
+bool wants_head(std::span<const WantedTensor> wanted) {
+  return std::ranges::any_of(wanted, [](const WantedTensor& w) { return w.name == kHead; });
+}
+
 // The names that a model's tied weights may have, as copies of others: the head of a tied model, and the
 // embedding and the head of DeepSeek's further predictions.
 std::vector<std::string_view> originals_of(std::string_view copy) {
-  constexpr std::string_view kEmbeddings = "model.embed_tokens.weight", kHead = "lm_head.weight";
-  if (copy == kHead) return {kEmbeddings, "transformer.wte.weight"};
+  if (copy == kHead) return {kEmbeddings, kEmbeddingsOfGpt2};
   if (copy.ends_with(".shared_head.head.weight")) return {kHead, kEmbeddings};
   if (copy.starts_with("model.layers.") && copy.ends_with(".embed_tokens.weight")) return {kEmbeddings};
   return {};
@@ -57,7 +63,14 @@ std::string WeightsReader::place_of(std::string_view tensor) const {
 }
 
 Weight WeightsReader::read(std::string_view name, std::span<const std::int64_t> shape) const {
-  return converted(tensors_.get(name, shape));
+  return converted(tensors_.get(stored_name(name), shape));
+}
+
+// Programs that save a tensor with two names once take either name.
+std::string_view WeightsReader::stored_name(std::string_view wanted) const {
+  const bool embeddings = wanted == kEmbeddings || wanted == kEmbeddingsOfGpt2;
+  return embeddings && tensors_.resolve(wanted) == nullptr && tensors_.find(kHead) != nullptr ? kHead
+                                                                                              : wanted;
 }
 
 Weight WeightsReader::converted(const TensorView& view) const {
@@ -90,12 +103,14 @@ void WeightsReader::check_format(const TensorView& view) const {
 void WeightsReader::check(std::span<const WantedTensor> wanted) const {
   std::set<std::string, std::less<>> known;
   Mismatch mismatch{tensors_.path().string()};
+  const bool tied = !wants_head(wanted);
   for (const WantedTensor& w : wanted) {
-    if (tensors_.resolve(w.name) == nullptr) {
+    const std::string_view name = tied ? stored_name(w.name) : w.name;
+    if (tensors_.resolve(name) == nullptr) {
       mismatch.missing.push_back(w.name);
       continue;
     }
-    const TensorView& view = tensors_.get(w.name, w.shape);
+    const TensorView& view = tensors_.get(name, w.shape);
     check_format(view);
     known.insert(view.info.name);
     if (is_float8(view.info)) known.insert(scales_name(view.info.name));

@@ -42,14 +42,17 @@ class WeightsReader {
 
   const SafetensorsReader& tensors() const { return tensors_; }
 
-  // The tensor, which must have this shape. float8 and float64 are converted to float32.
+  // The tensor, which must have this shape. float8 and float64 are converted to float32. An embedding that is
+  // not there is the head, to which check() has found it tied.
   Weight read(std::string_view name, std::span<const std::int64_t> shape) const;
 
   // Throws unless there is every wanted tensor in its shape, and none besides. Constants, the scales of
-  // quantized weights, and copies of tied weights with the same values do not count.
+  // quantized weights, and copies of tied weights with the same values do not count. Of an embedding and a
+  // head that are tied one is enough.
   void check(std::span<const WantedTensor> wanted) const;
 
  private:
+  std::string_view stored_name(std::string_view wanted) const;
   Weight converted(const TensorView& view) const;
   const TensorView& scales_of(const TensorView& view) const;
   void check_format(const TensorView& view) const;
