@@ -163,7 +163,10 @@ void check_start(Scaled executed) {
     job.run.resume = find_checkpoint(job.run.resume);
     std::printf("\n%s", describe_start(job, executed.plan, check_resume(job, executed.plan)).c_str());
   }
-  if (!job.data.corpus.empty()) encode_prompt(job, prepare_text(job).tokenizer);
+  if (job.data.corpus.empty()) return;
+  const TextData text = prepare_text(job);
+  print(describe_corpus(job, text));
+  encode_prompt(job, text.tokenizer);
 }
 
 void print_answers(const CheckArguments& arguments, const LoadedJob& loaded, const Compiled& compiled) {

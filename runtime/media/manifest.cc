@@ -12,6 +12,7 @@
 #include "runtime/base/parallel.h"
 #include "runtime/base/utf8.h"
 #include "runtime/media/file.h"
+#include "runtime/model/checkpoint/text_lines.h"
 #include "runtime/report/json.h"
 
 namespace hyperrun {
@@ -147,11 +148,8 @@ std::vector<MediaSample> parse_manifest(std::string_view content, const std::str
   std::vector<MediaSample> samples;
   std::unordered_map<std::string, std::int64_t> line_of;
   std::int64_t line = 0;
-  while (!content.empty()) {
+  for (const std::string_view text : lines_of(content)) {
     ++line;
-    const std::size_t end = std::min(content.find('\n'), content.size());
-    const std::string_view text = content.substr(0, end);
-    content.remove_prefix(std::min(end + 1, content.size()));
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;  // an empty line is no sample
     const Fields fields(text, fmt::format("{}:{}", place, line));
     samples.push_back(sample_of(fields));

@@ -6,8 +6,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/permutation.h"
-#include "runtime/base/split.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/text_lines.h"
 #include "runtime/report/json.h"
 
 namespace hyperrun {
@@ -47,9 +47,8 @@ std::uint64_t hash(std::string_view text) {
 std::vector<Task> parse_tasks(std::string_view text, const std::string& place) {
   std::vector<Task> tasks;
   std::size_t number = 0;
-  for (std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : lines_of(text)) {
     ++number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty()) tasks.push_back(task_of(line, fmt::format("{}:{}", place, number)));
   }
   if (tasks.empty()) throw no_task("the file has no task", place);

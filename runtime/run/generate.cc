@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
@@ -23,6 +22,7 @@
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/safetensors.h"
+#include "runtime/model/checkpoint/text_lines.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/rank/room.h"
@@ -145,9 +145,9 @@ Tokenizer tokenizer_of(const Job& job) {
 std::vector<std::string> prompts_of(const GenerateArguments& a, const Job& job) {
   std::vector<std::string> prompts = a.prompts;
   if (!a.prompt_file.empty()) {
-    std::istringstream lines(read_file(a.prompt_file, Code::kMissingFile));
-    for (std::string line; std::getline(lines, line);)
-      if (!line.empty()) prompts.push_back(line);
+    const std::string text = read_file(a.prompt_file, Code::kMissingFile);
+    for (const std::string_view line : lines_of(text))
+      if (!line.empty()) prompts.emplace_back(line);
     if (prompts.size() == a.prompts.size())
       throw Error(Code::kUsage, "there is no prompt in it")
           .at(a.prompt_file)

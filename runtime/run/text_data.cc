@@ -40,20 +40,27 @@ bool is_other_than(const std::filesystem::path& saved, const Tokenizer& tokenize
 std::optional<HfConfig> resumed_config(const Job& job, const Tokenizer& tokenizer) {
   if (job.run.resume.empty()) return {};
   const std::filesystem::path directory = job.run.resume;
-  if (!std::filesystem::exists(directory / "config.json")) return {};
-  if (!job.data.tokenizer.empty() && is_other_than(directory / "tokenizer.json", tokenizer)) return {};
+  if (!std::filesystem::exists(directory / "config.json") || !has_tokenizer_of(job, tokenizer)) return {};
   return read_config(directory);
 }
 
 }  // namespace
 
+std::filesystem::path tokenizer_file(const Job& job) {
+  if (!job.data.tokenizer.empty()) return job.data.tokenizer;
+  const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
+  return !job.run.resume.empty() && std::filesystem::exists(saved) ? saved : std::filesystem::path();
+}
+
+bool has_tokenizer_of(const Job& job, const Tokenizer& tokenizer) {
+  return job.data.tokenizer.empty() ||
+         !is_other_than(std::filesystem::path(job.run.resume) / "tokenizer.json", tokenizer);
+}
+
 std::optional<Tokenizer> find_tokenizer(const Job& job) {
   if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
-  if (!job.run.resume.empty()) {
-    const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
-    if (std::filesystem::exists(saved)) return read_tokenizer(saved);
-  }
-  return {};
+  const std::filesystem::path saved = tokenizer_file(job);
+  return saved.empty() ? std::nullopt : std::optional(read_tokenizer(saved));
 }
 
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
@@ -80,12 +87,18 @@ void check_vocab(const Job& job, const Tokenizer& tokenizer) {
 
 TextData prepare_text(const Job& job) {
   std::optional<Tokenizer> found = find_tokenizer(job);
-  const std::string text = read_corpus(job.data.corpus, between_documents(found));
-  Tokenizer tokenizer = found ? std::move(*found) : Tokenizer::train(text, job.model.vocab);
+  Corpus corpus = read_corpus(job.data.corpus, between_documents(found));
+  Tokenizer tokenizer = found ? std::move(*found) : Tokenizer::train(corpus.text, job.model.vocab);
   check_vocab(job, tokenizer);
-  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, text);
+  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, corpus.text);
   require_sample(tokens, job.model.sequence, job.data.corpus);
-  return {std::move(tokenizer), std::move(tokens)};
+  return {std::move(tokenizer), std::move(tokens), std::move(corpus.notes)};
+}
+
+std::string describe_corpus(const Job& job, const TextData& text) {
+  std::string lines;
+  for (const std::string& note : text.notes) lines += fmt::format("{}: {}\n", job.data.corpus, note);
+  return lines;
 }
 
 std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +17,14 @@ namespace hyperrun {
 struct TextData {
   Tokenizer tokenizer;
   std::vector<std::int32_t> tokens;  // the whole corpus
+  std::vector<std::string> notes;    // lines to tell about the corpus
 };
+
+// The file of the job's own tokenizer, else of that of the resumed weights; empty if there is neither.
+std::filesystem::path tokenizer_file(const Job& job);
+
+// Whether the weights that the job resumes were trained with this tokenizer, as far as their folder tells.
+bool has_tokenizer_of(const Job& job, const Tokenizer& tokenizer);
 
 // The job's own tokenizer, else that of the resumed weights, else nullopt.
 std::optional<Tokenizer> find_tokenizer(const Job& job);
@@ -24,6 +32,9 @@ std::optional<Tokenizer> find_tokenizer(const Job& job);
 // Reads the corpus, and reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue if the
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
+
+// A line for each note about the corpus; empty if there is none.
+std::string describe_corpus(const Job& job, const TextData& text);
 
 // Throws kBadValue for a job that trains a policy. A policy trains on samples from another program, not on
 // text.

@@ -81,6 +81,7 @@ class Training : public RunKind {
                               describe_original(loaded_.job), to_string(session().original->peak()),
                               to_string(loaded_.job.supernode.hbm))
                       .c_str());
+    std::printf("%s", describe_corpus(j, *text_).c_str());
     if (!j.run.resume.empty()) std::printf("%s", describe_start(j, plan, first_).c_str());
   }
 

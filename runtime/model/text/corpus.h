@@ -12,10 +12,16 @@
 
 namespace hyperrun {
 
-// Reads a text file, or the .txt files of a directory with `between` between them. Files are in the order of
-// their names, with numbers by value, so chapter_9 comes before chapter_10. kMissingFile: nothing there.
-// kBadCorpus: empty, or neither a file nor a directory with .txt files.
-std::string read_corpus(const std::filesystem::path& path, std::string_view between = kEndOfText);
+struct Corpus {
+  std::string text;
+  std::vector<std::string> notes;  // what was read otherwise than it is, and what was left out: lines to tell
+};
+
+// Reads a file (corpus_file.h), or those of a directory and of directories in it, with `between` between the
+// documents. Files are in the order of their paths, with numbers by value, so chapter_9 comes before
+// chapter_10. A file with an unknown extension is a text if it is given itself; in a directory it is left
+// out, like hidden, empty and binary ones. kMissingFile: nothing there. kBadCorpus: empty, or no text.
+Corpus read_corpus(const std::filesystem::path& path, std::string_view between = kEndOfText);
 
 // Refuses a corpus that is too short for one sample of `sequence` + 1 tokens: kBadCorpus at `place`, with the
 // numbers of tokens that it has and needs.
