@@ -6,14 +6,13 @@
 #include "runtime/base/error.h"
 #include "runtime/compose/programs.h"
 #include "runtime/device/state_files.h"
-#include "runtime/model/checkpoint/files.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/programs.h"
 #include "runtime/run/reinforcement_driver.h"
 #include "runtime/run/reinforcement_inputs.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/run_kind.h"
-#include "runtime/run/text_data.h"
+#include "runtime/run/saved_documents.h"
 
 namespace hyperrun {
 namespace {
@@ -38,9 +37,8 @@ class Reinforcement : public RunKind {
 
   void enter(const RunDirectory& directory) override {
     for (Session& session : programs_.sessions) session.run_directory = directory.path();
-    learner().checkpoint_files = {
-        {"config.json", to_config_json(checkpoint_config(learner().job, inputs_.tokenizer))},
-        {"tokenizer.json", read_file(directory.file("tokenizer.json"), Code::kBadCorpus)}};
+    learner().checkpoint_files =
+        checkpoint_documents(learner().job, inputs_.tokenizer, directory.file("tokenizer.json"));
   }
 
   Driven make_driver(RecorderOutputs outputs) override {

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/run/manifest.h"
 #include "runtime/run/resume.h"
+#include "runtime/run/saved_documents.h"
 #include "runtime/spec/job_writer.h"
 
 namespace hyperrun {
@@ -66,7 +67,7 @@ void Run::prepare(const OnThisHost& here) {
   directory_ = RunDirectory::create(directory);
   if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
   try {
-    write_tokenizer(kind_->tokenizer(), directory_->file("tokenizer.json"));
+    save_tokenizer(job(), kind_->tokenizer(), directory_->file("tokenizer.json"));
     kind_->enter(*directory_);
   } catch (const Error&) {  // the run has not begun, so its directory is removed
     std::error_code shown_by_the_error;

@@ -13,11 +13,11 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compose/shrink.h"
 #include "runtime/ir/shrink.h"
-#include "runtime/model/checkpoint/files.h"
 #include "runtime/rank/token_file.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/run_kind.h"
+#include "runtime/run/saved_documents.h"
 #include "runtime/run/text_data.h"
 #include "runtime/run/training_driver.h"
 
@@ -60,9 +60,8 @@ class Training : public RunKind {
     session().tokens = directory.file("tokens.bin");
     write_tokens(session().tokens, text_->tokens);
     text_->tokens = {};
-    session().checkpoint_files = {
-        {"config.json", to_config_json(checkpoint_config(job(), text_->tokenizer))},
-        {"tokenizer.json", read_file(directory.file("tokenizer.json"), Code::kBadCorpus)}};
+    session().checkpoint_files =
+        checkpoint_documents(job(), text_->tokenizer, directory.file("tokenizer.json"));
   }
 
   void announce() const override {
