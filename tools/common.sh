@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Shared by setup and test: packages, the corpus, the build. Sourced, with the repository's root as the
+# Shared by setup and test: packages, the corpus, tokenizers, the build. Sourced, with the repository's root as the
 # working directory.
 
 say() { printf '== %s\n' "$*"; }
@@ -50,6 +50,12 @@ make_corpus() {
   bible -f gen1:1-rev22:21 </dev/null | sed 's/^[^ ]* //' >"$CORPUS.part"
   [ "$(wc -l <"$CORPUS.part")" -eq 31102 ] || die "bible printed something else than the 31102 verses"
   mv "$CORPUS.part" "$CORPUS"
+}
+
+# Tokenizers of published models, and what Hugging Face's library gives for them (tools/tokenizers). Without a network
+# the tests that need them are skipped and say so.
+make_tokenizers() {
+  tools/tokenizers || say "no published tokenizers: the tests RealTokenizer are skipped"
 }
 
 # build PRESET [TARGET...]

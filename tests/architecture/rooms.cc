@@ -170,6 +170,8 @@ const std::vector<ForeignHeader> kForeign = {
     {"png.h", {"runtime/media"}},
     {"sndfile.h", {"runtime/media"}},
     {"kiss_fft", {"runtime/media"}},
+    {"pcre2.h", {"runtime/model/text"}},
+    {"utf8proc.h", {"runtime/model/text"}},
     {"cblas.h", {"runtime/device/kernels"}},
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };

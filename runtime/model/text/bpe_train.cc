@@ -1,6 +1,7 @@
-// Trains byte-pair encoding: the most frequent pair of neighbours in all words is merged, again and again.
 // Each word is kept once with its count. Each pair knows the words in which it occurs, so a merge touches
 // only those. A heap finds the next pair; its outdated entries are recognised by their count.
+#include "runtime/model/text/bpe_train.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,9 +12,12 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/model/text/byte_map.h"
-#include "runtime/model/text/pretokenize.h"
+#include "runtime/model/text/lossy_utf8.h"
+#include "runtime/model/text/pre_tokenizer.h"
 #include "runtime/model/text/tokenizer.h"
+#include "runtime/model/text/tokenizer_json.h"
 
 namespace hyperrun {
 namespace {
@@ -43,7 +47,7 @@ class BpeTrainer {
   }
 
   void add_text(std::string_view text);
-  Tokenizer run(std::int32_t vocab_size);
+  TrainedBpe run(std::int32_t vocab_size);
 
  private:
   struct Pair {
@@ -65,9 +69,10 @@ class BpeTrainer {
   void merge(std::int32_t left, std::int32_t right, std::int32_t result);
   void merge_in_word(std::int32_t index, std::int32_t left, std::int32_t right, std::int32_t result);
 
+  std::unique_ptr<PreTokenizer> words_of_ = gpt2_words(/*raw=*/true);
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, std::int32_t> id_of_;
-  std::vector<Merge> merges_;
+  std::vector<Bpe::Merge> merges_;
   std::unordered_set<std::uint64_t> merged_;  // the pairs in merges_
   std::vector<Word> words_;
   std::unordered_map<std::string_view, std::int32_t> word_of_;
@@ -88,7 +93,7 @@ void BpeTrainer::count_word(std::string_view text) {
 void BpeTrainer::add_text(std::string_view text) {
   for (std::size_t end = 0; end != std::string_view::npos;) {
     end = text.find(kEndOfText);
-    for_each_word(Words::kGpt2, text.substr(0, end), [&](std::string_view word) { count_word(word); });
+    words_of_->cut({text.substr(0, end)}, [&](TextPiece word) { count_word(word.text); });
     if (end != std::string_view::npos) text.remove_prefix(end + kEndOfText.size());
   }
 }
@@ -162,7 +167,7 @@ void BpeTrainer::merge(std::int32_t left, std::int32_t right, std::int32_t resul
     if (const auto it = pairs_.find(key); it != pairs_.end()) heap_.push({it->second.count, key});
 }
 
-Tokenizer BpeTrainer::run(std::int32_t vocab_size) {
+TrainedBpe BpeTrainer::run(std::int32_t vocab_size) {
   for (std::size_t w = 0; w < words_.size(); ++w)
     for (std::size_t i = 0; i + 1 < words_[w].ids.size(); ++i)
       change(words_[w].ids[i], words_[w].ids[i + 1], words_[w].count, static_cast<std::int32_t>(w));
@@ -176,16 +181,16 @@ Tokenizer BpeTrainer::run(std::int32_t vocab_size) {
     // A token with two spellings can bring back a pair that was merged before; its rank stays.
     if (merged_.insert(key).second) merges_.push_back({left, right, result});
   }
-  TokenizerParts parts;
-  for (std::size_t byte = 0; byte < parts.byte_ids.size(); ++byte)
-    parts.byte_ids[byte] = id_of_.at(std::string(1, static_cast<char>(byte)));
-  parts.tokens = std::move(tokens_);
-  parts.merges = std::move(merges_);
-  parts.special = {0};
-  return Tokenizer(std::move(parts));
+  return {std::move(tokens_), std::move(merges_)};
 }
 
 }  // namespace
+
+TrainedBpe train_bpe(std::string_view text, std::int32_t vocab_size) {
+  BpeTrainer trainer;
+  trainer.add_text(text);
+  return trainer.run(vocab_size);
+}
 
 Tokenizer Tokenizer::train(std::string_view text, std::int32_t vocab_size) {
   if (vocab_size < kMinVocab)
@@ -194,9 +199,9 @@ Tokenizer Tokenizer::train(std::string_view text, std::int32_t vocab_size) {
                             vocab_size, kEndOfText))
         .at("model.vocab")
         .legal(fmt::format("{} or more", kMinVocab));
-  BpeTrainer trainer;
-  trainer.add_text(text);
-  return trainer.run(vocab_size);
+  const std::string valid = is_utf8(text) ? "" : lossy_utf8(text);
+  const TrainedBpe trained = train_bpe(valid.empty() ? text : valid, vocab_size);
+  return {byte_level_json(trained), "the trained tokenizer"};
 }
 
 }  // namespace hyperrun

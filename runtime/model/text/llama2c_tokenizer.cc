@@ -16,11 +16,12 @@
 #include "runtime/base/utf8.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/spelling.h"
+#include "runtime/model/text/tokenizer_json.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::int32_t kBegin = 1, kEnd = 2, kFirstByte = 3, kFirstPiece = kFirstByte + 256;
+constexpr std::int32_t kFirstByte = 3, kFirstPiece = kFirstByte + 256;
 constexpr std::array<std::string_view, 3> kSpecial{"<unk>", "<s>", "</s>"};
 
 struct Piece {
@@ -111,9 +112,9 @@ Ids ids_of(const std::vector<Piece>& pieces, const Reader& reader) {
 // Every pair that makes a token, ordered by that token's score. Among pairs of one token the one with the
 // longer left part comes first, as in Hugging Face's conversion. That matters only where three tokens in a
 // row could become the token in two ways.
-std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
+std::vector<Bpe::Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
   struct Ranked {
-    Merge merge;
+    Bpe::Merge merge;
     float score;
     std::size_t left_bytes;
   };
@@ -128,7 +129,7 @@ std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
     return std::tuple(-a.score, a.merge.result, b.left_bytes) <
            std::tuple(-b.score, b.merge.result, a.left_bytes);
   });
-  std::vector<Merge> merges;
+  std::vector<Bpe::Merge> merges;
   for (const Ranked& r : ranked) merges.push_back(r.merge);
   return merges;
 }
@@ -143,20 +144,14 @@ Tokenizer read_llama2c_tokenizer(const std::filesystem::path& path, std::int32_t
   std::vector<Piece> pieces = reader.pieces();
   check_first(pieces, reader);
 
-  TokenizerParts parts;
-  parts.symbols = TokenizerParts::Symbols::kCharacters;
-  parts.merges = merges_of(pieces, ids_of(pieces, reader));
-  parts.tokens.assign(kSpecial.begin(), kSpecial.end());
-  parts.special = {0, kBegin, kEnd};
-  parts.begin_of_text = kBegin;
-  parts.end_of_text = kEnd;
-  for (std::size_t byte = 0; byte < parts.byte_ids.size(); ++byte) {
-    parts.byte_ids[byte] = kFirstByte + static_cast<std::int32_t>(byte);
-    parts.tokens.emplace_back(1, static_cast<char>(byte));
-  }
+  std::vector<std::string> tokens;
+  tokens.reserve(pieces.size());
+  tokens.assign(kSpecial.begin(), kSpecial.end());
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back(byte_name(static_cast<unsigned char>(byte)));
+  const std::vector<Bpe::Merge> merges = merges_of(pieces, ids_of(pieces, reader));
   for (std::size_t id = kFirstPiece; id < pieces.size(); ++id)
-    parts.tokens.push_back(std::move(pieces[id].text));
-  return Tokenizer(std::move(parts));
+    tokens.push_back(replaced(pieces[id].text, " ", kBlankMark));
+  return {sentence_piece_json(tokens, merges), path.string()};
 }
 
 }  // namespace hyperrun

