@@ -96,7 +96,7 @@ calibrate profiles; the others judge them, and no number was fitted to those. do
 
 Examples:
   hyperrun validate
-  hyperrun validate --rows
+  hyperrun validate --rows                                        with the peak of memory, where it was measured
   hyperrun validate --runs my_cluster.csv --profile my_cluster.textproto
   hyperrun validate --calibrate fitted.textproto)";
 
@@ -351,7 +351,8 @@ int parse_and_run(std::vector<std::string> words) {
   auto* validate_app =
       app.add_subcommand("validate", "compare the simulator with published measurements, without MPI");
   validate_app->footer(kValidateFooter);
-  validate_app->add_option("--profile", validate.profile, "the machine of the runs (default a100_megatron)");
+  validate_app->add_option("--profile", validate.profile,
+                           "the machine of runs that name none (default a100_megatron)");
   validate_app->add_option("--runs", validate.runs, "runs of your own, as CSV")
       ->check(CLI::ExistingFile.description("a file that is there"));
   validate_app

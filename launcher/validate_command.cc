@@ -2,8 +2,10 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <optional>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "launcher/commands.h"
 #include "runtime/base/error.h"
@@ -14,6 +16,7 @@
 #include "runtime/report/writable.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/spec/profile_writer.h"
+#include "runtime/spec/software_reader.h"
 #include "runtime/validate/fit_to_runs.h"
 #include "runtime/validate/validation.h"
 
@@ -44,22 +47,54 @@ Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs
   return fit.machine;
 }
 
+// The machines of runs: their own profiles with their software, or the profile that the command names.
+class Machines {
+ public:
+  Machines(Machine general, std::string file) : general_(std::move(general)), file_(std::move(file)) {}
+
+  const Machine& of(const PublishedRun& run) {
+    const auto [it, is_new] = known_.try_emplace({run.profile, run.software}, general_);
+    if (!is_new) return it->second;
+    try {
+      if (!run.profile.empty()) it->second = load_profile(run.profile, file_);
+      if (!run.software.empty()) it->second.software = load_software(run.software, file_);
+    } catch (Error& e) {
+      throw e.at(run.place);
+    }
+    return it->second;
+  }
+
+ private:
+  Machine general_;
+  std::string file_;  // relative paths are looked up beside it
+  std::map<std::pair<std::string, std::string>, Machine> known_;
+};
+
+// Runs of no profile of their own, which alone can calibrate one.
+std::vector<PublishedRun> of_any_machine(std::vector<PublishedRun> runs) {
+  std::erase_if(runs, [](const PublishedRun& r) { return !r.profile.empty(); });
+  return runs;
+}
+
 }  // namespace
 
 int validate_runs(const ValidateArguments& arguments) {
   const std::vector<PublishedRun> runs =
       arguments.runs.empty() ? shipped_runs() : read_runs(read_whole_file(arguments.runs), arguments.runs);
   Machine machine = load_profile(arguments.profile, "");
-  if (!arguments.calibrate.empty()) machine = calibrated(machine, runs, arguments.calibrate);
+  if (!arguments.calibrate.empty()) machine = calibrated(machine, of_any_machine(runs), arguments.calibrate);
+  Machines all(machine, arguments.runs);
+  std::vector<const Machine*> machines;
+  for (const PublishedRun& run : runs) machines.push_back(&all.of(run));
   StatusLine status;
-  const auto validated = simulate_runs(runs, machine, [&](std::size_t done) {
+  const auto validated = simulate_runs(runs, machines, [&](std::size_t done) {
     status.tell(fmt::format("simulating {} of {} steps", done, runs.size()));
   });
   status.clear();
   if (arguments.csv)
     std::printf("%s", to_csv(validated).c_str());
   else if (arguments.json)
-    std::printf("%s", to_json(validated, machine).c_str());
+    std::printf("%s", to_json(validated, machine.name).c_str());
   else
     std::printf("%s: %s\n\n%s", machine.name.c_str(), machine.about.c_str(),
                 to_text(validated, arguments.rows).c_str());

@@ -10,6 +10,7 @@
 #include "runtime/base/time_limit.h"
 #include "runtime/compile/choose_memory_plan.h"
 #include "runtime/compile/order.h"
+#include "runtime/compile/software_memory.h"
 
 namespace hyperrun {
 
@@ -96,6 +97,7 @@ Error messages_wait(const Job& job) {
 
 void assign_memory_and_events(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals) {
   std::vector<Role>& roles = out.plan.roles;
+  for (Role& role : roles) add_software_memory(role.programs, job);
   MemoryPlan memory = choose_memory_plan(out.plan, job, like, refusals);
   parallel_for(roles.size(), [&](std::size_t r) {
     for (const Program& program : roles[r].programs) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "runtime/base/error.h"
 #include "runtime/base/overloaded.h"
+#include "runtime/cost/kernel_shape.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/score_pairs.h"
 #include "runtime/ir/touched.h"
@@ -41,13 +43,17 @@ double blocks_of_rows(const Instr& instr) {
 }
 
 // The single product that a group of products amounts to: one operand times several, or one sum of several.
-Product joined_product(std::span<const Instr* const> kernel) {
+// `joined`: gradients of weights that are one have more rows.
+Product joined_product(std::span<const Instr* const> kernel, bool joined) {
   const auto& first = std::get<instr::Gemm>(kernel.front()->op);
-  const auto times = static_cast<double>(kernel.size());
   Product p{static_cast<double>(first.m), static_cast<double>(first.n), static_cast<double>(first.k),
             blocks_of_rows(*kernel.front())};
   const bool summed = kernel.front()->out[0].buffer == kernel.back()->out[0].buffer;
-  (summed ? p.k : p.n) *= times;
+  const bool rows = joined && first.trans_a;
+  for (const Instr* other : kernel.subspan(1)) {
+    const auto& o = std::get<instr::Gemm>(other->op);
+    (summed ? p.k : rows ? p.m : p.n) += static_cast<double>(summed ? o.k : rows ? o.m : o.n);
+  }
   return p;
 }
 
@@ -106,19 +112,53 @@ void set_efficiency(const Instr& instr, const Mesh& mesh, const Machine& machine
              instr.op);
 }
 
+// Replaces efficiencies by what was measured for the kernel, if the machine's table knows it. The table is of
+// 16-bit operands.
+void take_measured(std::span<const Instr* const> kernel, const Machine& machine, ComputeCost& cost) {
+  if (machine.kernels.empty() || kernel.front()->in.empty()) return;
+  const std::optional<KernelShape> shape = kernel_shape(kernel);
+  if (!shape) return;
+  const bool of_memory = size_names(shape->kernel).empty();
+  if (!of_memory && kernel.front()->in.front().dtype != DType::kBF16) return;
+  const std::optional<double> share = machine.kernels.share(*shape);
+  if (!share) return;
+  cost.table = &machine.kernels;
+  cost.by_memory = of_memory;
+  (of_memory ? cost.memory : cost.depth) = *share;
+  if (!of_memory) cost.tiling = {};
+}
+
+bool reduces(Collective kind) { return kind == Collective::kAllReduce || kind == Collective::kReduceScatter; }
+
+// The efficiency that a level has for one kind of collective by itself; null if it has none.
+const OwnEfficiency* own_efficiency(const Level& level, Collective kind) {
+  const OwnEfficiency* own = kind == Collective::kAllReduce       ? &level.all_reduce
+                             : kind == Collective::kReduceScatter ? &level.reduce_scatter
+                             : kind == Collective::kAllGather     ? &level.all_gather
+                             : kind == Collective::kAllToAll      ? &level.all_to_all
+                                                                  : nullptr;
+  return own != nullptr && own->is_given() ? own : nullptr;
+}
+
 // A device's share of a level. In a ring one member of a unit sends to the next unit, otherwise all members
 // do.
 CollectiveCost::Link link(const Level& level, const Reach::Unit& unit, bool ring, double bytes,
-                          const Machine& machine) {
+                          Collective kind, const Machine& machine) {
   const auto senders = static_cast<double>(unit.below) / static_cast<double>(ring ? unit.members_below : 1);
   const double links =
       level.mesh ? static_cast<double>(unit.members - 1) / static_cast<double>(level.devices - 1) : 1;
   const double own = level.bandwidth.value * links;
   const double share = level.shared.value > 0 ? level.shared.value / senders : own;
-  CollectiveCost::Link link{&level, {}, std::min(own, share), level.efficiency.at(bytes)};
+  const OwnEfficiency* of_kind = own_efficiency(level, kind);
+  CollectiveCost::Link link{&level, {}, std::min(own, share)};
+  link.efficiency = of_kind != nullptr ? of_kind->efficiency().at(bytes) : level.efficiency.at(bytes);
+  link.ceiling = of_kind != nullptr ? &of_kind->ceiling : &level.efficiency.ceiling;
+  link.half = of_kind != nullptr ? &of_kind->half : &level.efficiency.half;
+  // An efficiency of one kind is measured with its sums.
+  const double summing = of_kind != nullptr ? 0 : kReduceTraffic;
   link.cost = {.alpha = level.latency.value,
                .beta = kNanosPerSecond / (link.rate * link.efficiency),
-               .gamma = kReduceTraffic * kNanosPerSecond / machine.hbm_bandwidth.value};
+               .gamma = summing * kNanosPerSecond / machine.hbm_bandwidth.value};
   return link;
 }
 
@@ -155,6 +195,8 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
   if (cube) set_efficiency(instr, mesh, machine, cost);
+  const Instr* const alone = &instr;
+  take_measured({&alone, 1}, machine, cost);
   return cost;
 }
 
@@ -167,7 +209,8 @@ ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh,
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
   if (std::holds_alternative<instr::Gemm>(kernel.front()->op))
-    set_tiles(joined_product(kernel), machine, cost);
+    set_tiles(joined_product(kernel, machine.joins()), machine, cost);
+  take_measured(kernel, machine, cost);
   return cost;
 }
 
@@ -183,14 +226,14 @@ CollectiveCost collective_cost(const instr::Collective& c, const Where& where, c
   const CollectiveArgs args = collective_args(c, where.shape.p);
   CollectiveCost cost{&machine.launch_comm, algorithm_on(machine, args, where), where.shape.p};
   cost.bytes = static_cast<double>(elements(args, where.shape.p) * size_of(args.dtype));
-  if (args.kind == Collective::kAllReduce || args.kind == Collective::kReduceScatter)
-    cost.summing = &machine.hbm_bandwidth;
+  if (reduces(args.kind)) cost.summing = &machine.hbm_bandwidth;
   const bool ring = cost.algorithm == Algorithm::kRing;
   const auto over = [&](int level, const Reach::Unit& unit) {
-    return link(machine.levels[static_cast<std::size_t>(level)], unit, ring, cost.bytes, machine);
+    return link(machine.levels[static_cast<std::size_t>(level)], unit, ring, cost.bytes, args.kind, machine);
   };
   cost.inside = over(where.reach.inside, where.reach.inside_unit);
   cost.between = over(where.reach.between, where.reach.between_unit);
+  if (cost.inside.cost.gamma == 0 && cost.between.cost.gamma == 0) cost.summing = nullptr;
   cost.transfer =
       static_cast<double>(time(args, cost.algorithm, where.shape, cost.inside.cost, cost.between.cost).value);
   return cost;

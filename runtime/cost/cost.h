@@ -27,6 +27,9 @@ struct ComputeCost {
   // The machine's figures behind efficiencies and tiles.
   const Efficiency *depth_curve = nullptr, *memory_curve = nullptr;
   const Tiles* tiles = nullptr;
+  // The table that has the share of such a kernel, as `depth`, or as `memory` if `by_memory`; null: none has.
+  const KernelTable* table = nullptr;
+  bool by_memory = false;
 
   double arithmetic() const;       // ns
   double traffic() const;          // ns
@@ -50,6 +53,8 @@ struct CollectiveCost {
     LinkCost cost;
     double rate = 0;        // bytes/s, a device's share
     double efficiency = 1;  // for messages of `bytes`
+    // The figures of the efficiency: the level's, or its own of this kind of collective.
+    const Figure *ceiling = nullptr, *half = nullptr;
   };
   const Figure* launch;
   Algorithm algorithm{};

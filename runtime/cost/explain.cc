@@ -26,11 +26,18 @@ std::string known(const Figure& f) {
 
 // Text about an efficiency and its evidence. Efficiency grows with the size towards its ceiling and reaches
 // half of it at `half`.
-std::string curve(double share, const Efficiency& of) {
+std::string curve(double share, const Figure& ceiling, const Figure& half) {
   std::string text =
-      fmt::format(" x {:.3g} efficiency (at most {:.3g}{}", share, of.ceiling.value, known(of.ceiling));
-  if (of.half.value > 0) text += fmt::format(", half of it at {:.3g}{}", of.half.value, known(of.half));
+      fmt::format(" x {:.3g} efficiency (at most {:.3g}{}", share, ceiling.value, known(ceiling));
+  if (half.value > 0) text += fmt::format(", half of it at {:.3g}{}", half.value, known(half));
   return text + ")";
+}
+
+std::string curve(double share, const Efficiency& of) { return curve(share, of.ceiling, of.half); }
+
+// Text about a share that the machine's table of kernels has for an instruction.
+std::string measured(double share, const KernelTable& table) {
+  return fmt::format(" x {:.3g} of such a kernel [measured: {}, {}]", share, table.file(), table.source());
 }
 
 std::string link_line(const char* where, const CollectiveCost::Link& link) {
@@ -39,7 +46,7 @@ std::string link_line(const char* where, const CollectiveCost::Link& link) {
                                  scaled(link.rate, "B/s"), known(level.bandwidth));
   if (level.shared.value > 0)
     line += fmt::format(", of {} for its unit{}", scaled(level.shared.value, "B/s"), known(level.shared));
-  if (link.efficiency < 1) line += curve(link.efficiency, level.efficiency);
+  if (link.efficiency < 1) line += curve(link.efficiency, *link.ceiling, *link.half);
   return line + fmt::format("; a message {}{}\n", time_of(link.cost.alpha), known(level.latency));
 }
 
@@ -53,13 +60,17 @@ std::string explain(const ComputeCost& c) {
     if (c.tiling.share < 1)
       text += fmt::format(" x {:.3g} of tiles of {:g} x {:g}{}", c.tiling.share, c.tiling.rows,
                           c.tiling.columns, known(c.tiles->rows));
-    if (c.depth < 1) text += curve(c.depth, *c.depth_curve);
+    if (c.depth < 1)
+      text +=
+          c.table != nullptr && !c.by_memory ? measured(c.depth, *c.table) : curve(c.depth, *c.depth_curve);
     text += ")\n";
   }
   if (c.bytes > 0) {
     text += fmt::format("    memory {}: {} / ({}{}", time_of(c.traffic()), scaled(c.bytes, "B"),
                         scaled(c.bandwidth->value, "B/s"), known(*c.bandwidth));
-    if (c.memory < 1) text += curve(c.memory, *c.memory_curve);
+    if (c.memory < 1)
+      text +=
+          c.table != nullptr && c.by_memory ? measured(c.memory, *c.table) : curve(c.memory, *c.memory_curve);
     text += ")\n";
   }
   if (c.score_bytes > 0)

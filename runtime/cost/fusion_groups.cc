@@ -56,11 +56,35 @@ struct {
   std::optional<Bucket> operator()(const auto&, DType) const { return {}; }
 } constexpr kBucket;
 
+// What products have in common that can be joined: the kind of product, the operand that they share, and the
+// sizes that are equal. `other` tells the data type of their results, or of their gradients: a product for
+// routing, which has float32, is not joined to others. A weight's gradient is [out, in].
+struct Joint {
+  int kind;
+  const Operand *shared, *other;
+  std::int64_t first, second;
+};
+struct {
+  std::optional<Joint> operator()(const instr::Gemm& o, const Instr& i) const {
+    if (i.pass == Pass::kForward) return Joint{0, &i.in[0], &i.out[0], o.m, o.k};
+    return o.trans_a ? Joint{1, &i.in[1], &i.in[0], o.n, o.k} : Joint{2, &i.out[0], &i.in[0], o.m, o.n};
+  }
+  std::optional<Joint> operator()(const instr::GroupedGemm& o, const Instr& i) const {
+    return i.pass == Pass::kForward ? Joint{3, &i.in[0], &i.out[0], o.rows, o.k}
+                                    : Joint{4, &i.out[0], &i.in[0], o.rows, o.n};
+  }
+  std::optional<Joint> operator()(const instr::GroupedOuter& o, const Instr& i) const {
+    return Joint{5, &i.in[1], &i.in[0], o.rows, o.n};
+  }
+  std::optional<Joint> operator()(const auto&, const Instr&) const { return {}; }
+} constexpr kJoint;
+
 }  // namespace
 
 class FusionGrouper {
  public:
-  explicit FusionGrouper(const Program& program) : program_(program), writer_(program.buffers.size(), -1) {
+  FusionGrouper(const Program& program, bool joins)
+      : program_(program), joins_(joins), writer_(program.buffers.size(), -1) {
     groups_.of_.resize(program.instrs.size());
     groups_.instrs_.resize(program.instrs.size());
   }
@@ -92,7 +116,21 @@ class FusionGrouper {
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
   std::int32_t group_of(std::int32_t instr) const { return groups_.of_[at(instr)]; }
 
+  // Joined products have a place that tells nothing but what they share.
+  std::optional<Place> joint_of(const Instr& instr) const {
+    const auto joint = std::visit([&](const auto& op) { return kJoint(op, instr); }, instr.op);
+    if (!joint) return {};
+    const Operand& shared = *joint->shared;
+    const std::size_t kind =
+        3 + 2 * static_cast<std::size_t>(joint->kind) + (joint->other->dtype == DType::kBF16 ? 1 : 0);
+    return Place(shared.buffer.value,
+                 Size{kind, false, false, joint->first, joint->second, shared.offset.value},
+                 tile_of(instr).index);
+  }
+
   std::optional<Place> place_of(const Instr& instr) const {
+    if (joins_)
+      if (const auto joint = joint_of(instr)) return joint;
     const auto size = std::visit(kSize, instr.op);
     if (!size) return {};
     const std::int32_t made = writer_[instr.in[0].buffer.index()];
@@ -128,6 +166,7 @@ class FusionGrouper {
   }
 
   const Program& program_;
+  bool joins_;
   FusionGroups groups_;
   std::vector<std::int32_t> writer_;  // by buffer: the group that wrote it last
   std::map<Place, std::int32_t> open_;
@@ -136,6 +175,8 @@ class FusionGrouper {
   std::int32_t last_ = -1;  // the last instruction of the vector stream
 };
 
-FusionGroups fusion_groups_of(const Program& program) { return FusionGrouper(program).run(); }
+FusionGroups fusion_groups_of(const Program& program, bool joins) {
+  return FusionGrouper(program, joins).run();
+}
 
 }  // namespace hyperrun

@@ -35,12 +35,21 @@ class KernelCosts {
   // One collective with the bytes of the whole group.
   instr::Collective bucket(std::size_t instr) const;
   std::vector<const Instr*> kernel(std::size_t instr) const;
+  Nanos computing_itself(std::size_t instr);
+  Nanos meeting_itself(std::size_t instr, const Where& where) const;
+  // ns that the memory takes to read or write so many bytes.
+  double passes_over(double bytes) const;
+  double copies_beside(const Instr& instr) const;  // ns
+  void add_gradient_traffic();
 
   const Program& program_;
   const Machine& machine_;
   std::optional<FusionGroups> groups_;  // nullopt: no instructions are fused
   // The time of each of its instructions, by the first instruction of a group.
   std::unordered_map<std::int32_t, Nanos> each_;
+  // The instruction with which the software passes over all sums of gradients, and how long that takes.
+  std::optional<std::size_t> passing_;
+  double passing_nanos_ = 0;
 };
 
 }  // namespace hyperrun

@@ -19,7 +19,8 @@ namespace {
 // on top.
 constexpr std::array kFromTheBottom = {Category::kWeights,     Category::kOptimizer,     Category::kConstants,
                                        Category::kCache,       Category::kData,          Category::kGradients,
-                                       Category::kActivations, Category::kCommunication, Category::kScratch};
+                                       Category::kActivations, Category::kCommunication, Category::kScratch,
+                                       Category::kSoftware};
 static_assert(kFromTheBottom.size() == kCategories);
 
 Bytes bytes_of(const LivePoint& point, Category c) { return point.bytes[static_cast<std::size_t>(c)]; }

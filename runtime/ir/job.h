@@ -36,7 +36,8 @@ struct SupernodeSpec {
   double flash_bandwidth = 3e9;    // bytes/s, one device, one direction
   Nanos flash_latency{100'000};    // of one transfer
   std::string profile;             // the name or file of a profile, in place of the rates
-  std::optional<Machine> machine;  // the machine that `profile` names
+  std::string software;            // the name or file of a software profile; empty: none
+  std::optional<Machine> machine;  // the machine that `profile` names, with the software
 
   bool operator==(const SupernodeSpec&) const = default;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/ir/kernel_table.h"
 #include "runtime/ir/tier.h"
 
 namespace hyperrun {
@@ -38,6 +39,14 @@ struct Efficiency {
     return half.value > 0 && n > 0 ? ceiling.value * n / (n + half.value) : ceiling.value;
   }
   bool operator==(const Efficiency&) const = default;
+};
+
+// An efficiency that takes the place of a general one. Its ceiling is 0 where it is not given.
+struct OwnEfficiency {
+  Figure ceiling{0}, half{0};
+  bool is_given() const { return ceiling.value > 0; }
+  Efficiency efficiency() const { return {ceiling, half}; }
+  bool operator==(const OwnEfficiency&) const = default;
 };
 
 // Products are computed in tiles, one on each core at a time. A last round that leaves cores idle costs as
@@ -99,6 +108,8 @@ struct Level {
   Figure bandwidth;       // bytes/s of a device in one direction
   Figure shared;          // bytes/s of all devices of one unit of the level below; 0: not shared
   Efficiency efficiency;  // by the bytes that a device sends and receives
+  // The efficiency of one kind of collective, in place of `efficiency` where it is given.
+  OwnEfficiency all_reduce{}, all_gather{}, reduce_scatter{}, all_to_all{};
   bool operator==(const Level&) const = default;
 };
 
@@ -112,6 +123,47 @@ struct Storage {
   Efficiency efficiency;  // by the bytes of a transfer
   bool exists() const { return bandwidth.value > 0; }
   bool operator==(const Storage&) const = default;
+};
+
+// What a training framework keeps in HBM beyond the tensors of the mathematics.
+struct SoftwareMemory {
+  // Bytes an element of the gradients that kernels hand to the framework in place of those which they have
+  // added to the sums of a step. All weights of one shape share one.
+  Figure unused_gradients{0};
+  // Bytes that the library of products takes: on each device, besides on devices with the head, and besides
+  // on devices with experts.
+  Figure workspace{0}, head_workspace{0}, expert_workspace{0};
+  Figure lasting_gradients{0};  // 1: sums of gradients are there all the time, not from their first use on
+  Figure lasting_copies{0};     // 1: so are the copies of weights that products take
+  Figure communicator{0};       // bytes for each list of mesh axes along which a device communicates
+  // Bytes that the driver and runtime take of HBM; they take the place of the machine's reserve. 0: not
+  // known.
+  Figure reserve{0};
+  bool operator==(const SoftwareMemory&) const = default;
+};
+
+// How a training framework hands work to a device.
+struct SoftwareIssue {
+  Figure in_order{0};  // 1: compute and communication of a device take turns
+  Figure fused{0};     // 1: a kernel may do several instructions
+  Figure joined{0};    // 1: products of one operand are one product, whatever their widths
+  // Bytes of HBM traffic a step for each element of the sums of gradients: setting to 0, scaling.
+  Figure gradient_traffic{0};
+  // Bytes of HBM traffic, each way, for each byte of an attention's queries, keys and values: copies of
+  // slices.
+  Figure attention_traffic{0};
+  // Bytes of HBM traffic for each byte that an all-to-all of equal parts exchanges: parts are put in order.
+  Figure exchange_traffic{0};
+  Feeder feeder;  // in place of the machine's, if it takes time
+  bool operator==(const SoftwareIssue&) const = default;
+};
+
+// A training framework: what it keeps and how it issues. Figures are 0 where it does nothing of the kind.
+struct Software {
+  std::string name, about;
+  SoftwareMemory memory;
+  SoftwareIssue issue;
+  bool operator==(const Software&) const = default;
 };
 
 struct Machine {
@@ -134,8 +186,24 @@ struct Machine {
   Storage pool, flash;
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
   std::int32_t devices = 0;   // devices of the whole machine; 0: any number
+  // Shares of the peak that kernels of given shapes were measured to reach. They take the place of the
+  // efficiencies above for the kernels that they have.
+  KernelTable kernels;
+  Software software;  // the framework that runs on the machine; without a name there is none
 
-  double hbm_of_jobs() const { return hbm.value - reserve.value; }  // largest budget of a job, in bytes
+  // What the machine does by itself or because its software does.
+  const Feeder& feeding() const {
+    return software.issue.feeder.takes_time() ? software.issue.feeder : feeder;
+  }
+  bool in_order() const { return feeding().in_order || software.issue.in_order.value > 0; }
+  bool fuses() const { return fused || software.issue.fused.value > 0; }
+  bool joins() const { return software.issue.joined.value > 0; }
+
+  // Bytes of HBM that no job has, and the largest budget of a job.
+  double reserved() const {
+    return software.memory.reserve.value > 0 ? software.memory.reserve.value : reserve.value;
+  }
+  double hbm_of_jobs() const { return hbm.value - reserved(); }
   const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
   // The lowest level with a unit that holds both devices; -1 if a and b are the same device.
   int level_between(std::int64_t a, std::int64_t b) const;

@@ -22,7 +22,7 @@ std::string_view name(Tier t) {
 std::string_view name(Category c) {
   static constexpr std::array<std::string_view, kCategories> kNames{
       "weights", "gradients", "optimizer", "activations", "communication",
-      "scratch", "constants", "data",      "cache"};
+      "scratch", "constants", "data",      "cache",       "software"};
   return kNames[static_cast<std::size_t>(c)];
 }
 

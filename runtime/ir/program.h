@@ -40,9 +40,10 @@ enum class Category : std::uint8_t {
   kScratch,
   kConstants,
   kData,
-  kCache
+  kCache,
+  kSoftware  // what a framework keeps besides (runtime/compile/software_memory.h)
 };
-inline constexpr std::size_t kCategories = 9;
+inline constexpr std::size_t kCategories = 10;
 std::string_view name(Category c);
 
 // A range of bytes in a tier, live from its first to its last instruction (both included). State is always

@@ -311,7 +311,7 @@ LayerProfileCache::Structure& LayerProfileCache::sharded(const std::string& key,
     Graph graph = structure->probe->graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
     structure->step.emplace(std::move(graph), Mesh{mesh_of(structure->probe->strategy)}, kProbeMicroBatches,
-                            machine_.fused);
+                            machine_.fuses());
     structure->outline.emplace(*structure->step, kind_of_);
     structure->step->freeze();
     others.push_back(structure);

@@ -82,11 +82,11 @@ Job proof_world(const Job& job, std::int32_t devices) {
         .legal(fmt::format("2 to {}", job.supernode.devices))
         .fix("prove on fewer ranks");
   const Machine machine = machine_of(job.supernode);
-  if (machine.feeder.takes_time() || machine.feeder.in_order)
+  if (machine.feeding().takes_time() || machine.in_order())
     throw Error(Code::kBadValue, fmt::format("the paced clock has no feeder, as {} has", machine.name))
         .at("supernode.profile")
         .legal("a profile without a feeder")
-        .fix("choose another profile, or plan without --prove");
+        .fix("choose another profile, leave the software out, or plan without --prove");
   Job world = job;
   world.supernode.devices = devices;
   take_layers(world.model);

@@ -22,7 +22,7 @@ constexpr double kHeading = 34, kGap = 14,
                  kFoot = 62;            // height above each plot, below it, and below the last one
 constexpr std::size_t kColumns = 1000;  // columns of a plot
 constexpr std::size_t kMostPanels = 8;
-constexpr std::size_t kColours = 9;  // number of colours of kStyle
+constexpr std::size_t kColours = 10;  // number of colours of kStyle
 constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
 // A budget beyond this multiple of the highest peak is named, not drawn to scale: the areas would be too
 // flat.
@@ -41,6 +41,7 @@ constexpr SvgStyle kStyle{
   .c0 { fill: #3566b8; } .c1 { fill: #86b6ea; } .c2 { fill: #9aa3b2; }
   .c3 { fill: #c5a3e0; } .c4 { fill: #e3cf57; } .c5 { fill: #e8963a; }
   .c6 { fill: #2f9e7b; } .c7 { fill: #b8559a; } .c8 { fill: #8a6d5a; }
+  .c9 { fill: #5d6f83; }
 )",
     R"(    .panel, .peak { fill: #f1f5f9; }
     .mark { fill: #f8fafc; stroke: #0f172a; }
@@ -51,6 +52,7 @@ constexpr SvgStyle kStyle{
     .c0 { fill: #3f72c9; } .c1 { fill: #79a9dd; } .c2 { fill: #7b8698; }
     .c3 { fill: #a883c7; } .c4 { fill: #c9b545; } .c5 { fill: #d08430; }
     .c6 { fill: #2a8c6d; } .c7 { fill: #a94e8e; } .c8 { fill: #8f735f; }
+    .c9 { fill: #66798e; }
 )"};
 
 struct Peak {

@@ -62,12 +62,12 @@ TimedProgram::TimedProgram(const Program& program, const Machine& machine)
     collective_index_.back() = it->second;
     ++collectives_[static_cast<std::size_t>(it->second)].count;
   }
-  if (machine.feeder.takes_time() || machine.feeder.in_order) feed_from(machine);
+  if (machine.feeding().takes_time() || machine.in_order()) feed_from(machine);
 }
 
 void TimedProgram::feed_from(const Machine& machine) {
-  const Feeder& feeder = machine.feeder;
-  in_order_ = feeder.in_order;
+  const Feeder& feeder = machine.feeding();
+  in_order_ = machine.in_order();
   const std::vector<Instr>& instrs = program_->instrs;
   const bool role_loads = std::ranges::any_of(instrs, [](const Instr& i) { return loads_tokens(i.op); });
   std::vector<Pass> passes;  // passes of the messages received so far, in their order

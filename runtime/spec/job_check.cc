@@ -116,11 +116,11 @@ class Checker {
           .legal("AUTO, PER_STREAM")
           .fix("leave streams out");
     const auto& machine = job_.supernode.machine;
-    if (run.clock == kPaced && machine && (machine->feeder.takes_time() || machine->feeder.in_order))
+    if (run.clock == kPaced && machine && (machine->feeding().takes_time() || machine->in_order()))
       report(Code::kBadValue, "the paced clock has no feeder, as " + machine->name + " has",
              "supernode.profile")
           .legal("a profile without a feeder")
-          .fix("choose another profile, or simulate the job");
+          .fix("choose another profile, leave the software out, or simulate the job");
     if (run.clock != kPaced && run.dilation > 0)
       report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
           .legal("0, or clock: \"paced\"")
@@ -143,7 +143,7 @@ class Checker {
     const std::int64_t near = (s.devices + host - 1) / host * host;
     const std::string of_profile = " of the profile \"" + m.name + "\" ";
     up_to(m.hbm_of_jobs(), s.hbm, "a device" + of_profile + "has",
-          m.reserve.value > 0 ? "HBM beside what its software takes" : "HBM", "hbm");
+          m.reserved() > 0 ? "HBM beside what its software takes" : "HBM", "hbm");
     if (m.pool.exists())
       up_to(m.pool.capacity.value * static_cast<double>(near), s.pool,
             fmt::format("{} devices{}have", near, of_profile), "pool", "pool");

@@ -132,6 +132,7 @@ inline constexpr auto kPresetChoices = [] {
 template <class Visitor>
 void fields(Visitor& v, SupernodeSpec& s) {
   v.text("profile", s.profile, Need::kOptional);
+  v.text("software", s.software, Need::kOptional);
   const bool flat = s.profile.empty();
   v.integer("devices", s.devices, Need::kRequired, {1, 1 << 20});
   v.bytes("hbm", s.hbm, flat ? Need::kRequired : Need::kOptional, 1);

@@ -17,6 +17,7 @@
 #include "runtime/spec/job_message.h"
 #include "runtime/spec/model_file.h"
 #include "runtime/spec/profile_reader.h"
+#include "runtime/spec/software_reader.h"
 
 namespace hyperrun {
 namespace {
@@ -49,10 +50,34 @@ std::string read_job_file(const std::string& path) {
   return content;
 }
 
+// Loads the software profile of a job that has a machine's profile.
+void fill_software(LoadedJob& loaded) {
+  SupernodeSpec& spec = loaded.job.supernode;
+  if (spec.software.empty()) return;
+  if (spec.profile.empty())
+    throw JobError({Error(Code::kBadValue, "a flat machine runs no software")
+                        .at(loaded.source.place("supernode.software"))
+                        .legal("a software profile beside a profile")
+                        .fix("name the machine: profile: \"b200\"")});
+  try {
+    spec.machine->software = load_software(spec.software, loaded.source.path);
+  } catch (Error& e) {
+    if (e.code() == Code::kMissingFile) e.at(loaded.source.place("supernode.software"));
+    throw;
+  }
+  if (spec.machine->hbm_of_jobs() < 1)
+    throw JobError(
+        {Error(Code::kBadValue, "the \"reserve\" of this software leaves nothing of the HBM to a job")
+             .at(loaded.source.place("supernode.software"))
+             .legal("a machine of more HBM, or software that takes less")
+             .fix("give what driver and runtime take of this machine's HBM")});
+  if (!is_built_in_software(spec.software)) spec.software = resolve_input(spec.software, loaded.source.path);
+}
+
 // Loads the profile that replaces the job's rates.
 void fill_machine(LoadedJob& loaded) {
   SupernodeSpec& spec = loaded.job.supernode;
-  if (spec.profile.empty()) return;
+  if (spec.profile.empty()) return fill_software(loaded);
   for (const char* rate :
        {"cube_flops", "vector_flops", "hbm_bandwidth", "link_bandwidth", "link_latency", "launch_latency",
         "pool_bandwidth", "pool_latency", "flash_bandwidth", "flash_latency"})
@@ -69,6 +94,7 @@ void fill_machine(LoadedJob& loaded) {
   }
   // The path becomes absolute, because the resolved job is read again from other directories.
   if (!is_built_in(spec.profile)) spec.profile = resolve_input(spec.profile, loaded.source.path);
+  fill_software(loaded);
   if (!loaded.source.has("supernode.hbm"))
     spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm_of_jobs()));
   const auto all_devices_have = [&](const Storage& s) {

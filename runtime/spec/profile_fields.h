@@ -17,10 +17,16 @@ inline constexpr Choice kEvidences[] = {
 // overflow.
 inline constexpr RealRange kRate{.min = 1e3, .max = 1e21}, kLatency{.max = 1e9},
     kShare{.min = 1e-6, .max = 1}, kFactor{.min = 1e-6, .max = 1e6}, kSize{.max = 1e15},
-    kCount{.min = 1, .max = 1 << 20, .whole = true};
+    kCount{.min = 1, .max = 1 << 20, .whole = true}, kYesOrNo{.max = 1, .whole = true};
 
 template <class Visitor>
 void fields(Visitor& v, Efficiency& e) {
+  v.figure("ceiling", e.ceiling, QuantityKind::kNumber, Need::kRequired, kShare);
+  v.figure("half", e.half, QuantityKind::kNumber, Need::kOptional, kSize);
+}
+
+template <class Visitor>
+void fields(Visitor& v, OwnEfficiency& e) {
   v.figure("ceiling", e.ceiling, QuantityKind::kNumber, Need::kRequired, kShare);
   v.figure("half", e.half, QuantityKind::kNumber, Need::kOptional, kSize);
 }
@@ -105,6 +111,54 @@ void fields(Visitor& v, Level& l) {
   v.figure("bandwidth", l.bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
   v.figure("shared", l.shared, QuantityKind::kByteRate, Need::kOptional, kRate);
   v.block("efficiency", l.efficiency, Need::kOptional);
+  v.block("all_reduce", l.all_reduce, Need::kOptional);
+  v.block("all_gather", l.all_gather, Need::kOptional);
+  v.block("reduce_scatter", l.reduce_scatter, Need::kOptional);
+  v.block("all_to_all", l.all_to_all, Need::kOptional);
+}
+
+template <class Visitor>
+void fields(Visitor& v, SoftwareMemory& m) {
+  constexpr RealRange kHbm{.max = 0x1p52};
+  v.figure("unused_gradients", m.unused_gradients, QuantityKind::kNumber, Need::kOptional, {.max = 16});
+  v.figure("workspace", m.workspace, QuantityKind::kBytes, Need::kOptional, kHbm);
+  v.figure("head_workspace", m.head_workspace, QuantityKind::kBytes, Need::kOptional, kHbm);
+  v.figure("expert_workspace", m.expert_workspace, QuantityKind::kBytes, Need::kOptional, kHbm);
+  v.figure("lasting_gradients", m.lasting_gradients, QuantityKind::kNumber, Need::kOptional, kYesOrNo);
+  v.figure("lasting_copies", m.lasting_copies, QuantityKind::kNumber, Need::kOptional, kYesOrNo);
+  v.figure("communicator", m.communicator, QuantityKind::kBytes, Need::kOptional, kHbm);
+  v.figure("reserve", m.reserve, QuantityKind::kBytes, Need::kOptional, kHbm);
+}
+
+template <class Visitor>
+void fields(Visitor& v, SoftwareIssue& i) {
+  v.figure("in_order", i.in_order, QuantityKind::kNumber, Need::kOptional, kYesOrNo);
+  v.figure("fused", i.fused, QuantityKind::kNumber, Need::kOptional, kYesOrNo);
+  v.figure("joined", i.joined, QuantityKind::kNumber, Need::kOptional, kYesOrNo);
+  v.figure("gradient_traffic", i.gradient_traffic, QuantityKind::kNumber, Need::kOptional, {.max = 1e3});
+  v.figure("attention_traffic", i.attention_traffic, QuantityKind::kNumber, Need::kOptional, {.max = 1e3});
+  v.figure("exchange_traffic", i.exchange_traffic, QuantityKind::kNumber, Need::kOptional, {.max = 1e3});
+  v.block("feeder", i.feeder, Need::kOptional);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Software& s) {
+  v.text("name", s.name, Need::kRequired);
+  v.text("about", s.about, Need::kRequired);
+  v.block("memory", s.memory, Need::kOptional);
+  v.block("issue", s.issue, Need::kOptional);
+}
+
+// The block `kernels` of a profile, before its file is read.
+struct KernelsOfProfile {
+  std::string file, source;
+  bool operator==(const KernelsOfProfile&) const = default;
+};
+
+template <class Visitor>
+void fields(Visitor& v, KernelsOfProfile& k) {
+  v.text("file", k.file, Need::kRequired);
+  v.text("source", k.source, Need::kRequired);
 }
 
 template <class Visitor>
@@ -115,6 +169,9 @@ void fields(Visitor& v, Machine& m) {
   v.block("device", device, Need::kRequired);
   v.list("levels", m.levels);
   v.integer("devices", m.devices, Need::kOptional, {2, 1 << 20});
+  KernelsOfProfile kernels{m.kernels.file(), m.kernels.source()};
+  v.block("kernels", kernels, Need::kOptional);
+  if (m.kernels.empty() && !kernels.file.empty()) m.kernels = KernelTable({}, kernels.file, kernels.source);
 }
 
 }  // namespace hyperrun

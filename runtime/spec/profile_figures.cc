@@ -57,6 +57,10 @@ std::vector<Listed> listed(Machine& machine) {
   std::vector<Listed> list;
   FigureLister lister(list, "", "");
   fields(lister, machine);
+  if (!machine.software.name.empty()) {
+    FigureLister of_software(list, "software", "software");
+    fields(of_software, machine.software);
+  }
   return list;
 }
 

@@ -8,7 +8,8 @@
 
 namespace hyperrun {
 
-// The figures that the profile gives, in the order of its file. A machine made of a job's rates has none.
+// The figures that the profile gives, in the order of its file, and behind them those of the software. A
+// machine made of a job's rates has none.
 std::vector<FigurePath> figures_of(const Machine& machine);
 
 }  // namespace hyperrun

@@ -10,10 +10,12 @@
 #include "proto/supernode.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/base/joined.h"
+#include "runtime/spec/figure_range.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
 #include "runtime/spec/job_quantity.h"
 #include "runtime/spec/job_reader.h"
+#include "runtime/spec/kernel_table_reader.h"
 #include "runtime/spec/profile_fields.h"
 #include "runtime/spec/profile_figures.h"
 
@@ -50,37 +52,6 @@ void check_names(const Machine& m, const JobSource& source, std::vector<Error>& 
                            .legal("names of their own")
                            .fix("give another one"));
   }
-}
-
-// Checks a range: only a guess may have one, with all its three parts, and it must contain the value.
-void check_range(const FigurePath& at, const Figure& f, const JobSource& source, std::vector<Error>& errors) {
-  std::vector<std::string> missing;
-  int parts = 0;
-  for (const std::string part : {"low", "high", "range_source"}) {
-    if (source.has(at.path + "." + part))
-      ++parts;
-    else
-      missing.push_back(part);
-  }
-  const auto refuse = [&](Code code, const std::string& cause, const std::string& fix) {
-    errors.push_back(
-        Error(code, "\"" + at.name + "\" " + cause)
-            .at(source.place(at.path))
-            .legal("low, high and range_source together, of a placeholder, with the value between")
-            .fix(fix));
-  };
-  if (parts == 0) return;
-  if (parts < 3)
-    return refuse(Code::kMissingField, "has a part of a range, but no " + joined(missing),
-                  "add " + joined(missing));
-  if (f.evidence != Evidence::kPlaceholder)
-    return refuse(Code::kBadValue, "is no guess (" + std::string(name(f.evidence)) + ") and has a range",
-                  "leave low, high and range_source out");
-  if (!(f.low <= f.value && f.value <= f.high))
-    refuse(Code::kBadValue,
-           "is " + at.describe(f.value) + ", which does not lie from " + at.describe(f.low) + " to " +
-               at.describe(f.high),
-           "widen the range, or correct the value");
 }
 
 void check_ranges(const Machine& m, const JobSource& source, std::vector<Error>& errors) {
@@ -137,6 +108,27 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
   return errors;
 }
 
+// Reads the table of kernels that the profile names: a built-in one, or a file beside the profile.
+void read_kernel_table(Machine& m, const JobSource& source) {
+  if (m.kernels.empty()) return;
+  const std::string wanted = m.kernels.file(), from = m.kernels.source();
+  for (const BuiltInText& t : built_in_kernels())
+    if (t.name == wanted) {
+      m.kernels = KernelTable(read_kernels(t.text, wanted), wanted, from);
+      return;
+    }
+  const std::string path = resolve_input(wanted, source.path);
+  if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) {
+    std::vector<std::string> names;
+    for (const BuiltInText& t : built_in_kernels()) names.emplace_back(t.name);
+    throw JobError({Error(Code::kMissingFile, "there is no table of kernels \"" + wanted + "\"")
+                        .at(source.place("kernels.file"))
+                        .legal(joined(names) + ", or the path of a table")
+                        .fix("choose one that is built in, or correct the path")});
+  }
+  m.kernels = KernelTable(read_kernels(read_job_file(path), path), path, from);
+}
+
 }  // namespace
 
 bool is_built_in(std::string_view name) {
@@ -159,6 +151,7 @@ Machine parse_profile(std::string_view text, const std::string& path) {
   if (s.backward_apart.value == 0) s.backward_apart = s.backward;
   if (!source.has("device.scores.kernels_apart")) s.kernels_apart = s.kernels;
   throw_if_any(check(machine, source));
+  read_kernel_table(machine, source);
   return machine;
 }
 

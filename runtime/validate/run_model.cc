@@ -20,13 +20,26 @@ std::vector<std::int32_t> micro_batches_to_compile(const PublishedRun& run) {
 
 }  // namespace
 
-RunModel::RunModel(const PublishedRun& run) : RunModel(run, micro_batches_to_compile(run)) {}
+RunModel::RunModel(const PublishedRun& run, const Software& software)
+    : RunModel(run, software, micro_batches_to_compile(run)) {}
 
-RunModel RunModel::whole(const PublishedRun& run) { return {run, {run.micro_batches()}}; }
+RunModel RunModel::whole(const PublishedRun& run) { return {run, {}, {run.micro_batches()}}; }
 
-RunModel::RunModel(const PublishedRun& run, const std::vector<std::int32_t>& micro_batches)
+RunModel::RunModel(const PublishedRun& run, const Software& software,
+                   const std::vector<std::int32_t>& micro_batches)
     : devices_(run.devices), micro_batches_(run.micro_batches()) {
-  for (const std::int32_t n : micro_batches) steps_.push_back({n, compile(job_of(run, n)).plan});
+  for (const std::int32_t n : micro_batches) {
+    Job job = job_of(run, n);
+    if (!software.name.empty()) {
+      job.supernode.machine = machine_of(job.supernode);
+      job.supernode.machine->software = software;
+    }
+    steps_.push_back({n, compile(job).plan});
+  }
+}
+
+double RunModel::gibibytes() const {
+  return static_cast<double>(steps_.back().plan.peak().value) / static_cast<double>(1 << 30);
 }
 
 double RunModel::milliseconds(const Machine& machine) const {

@@ -14,19 +14,22 @@ namespace hyperrun {
 // more than stages, at least), and the time of the whole step is extrapolated from their difference.
 class RunModel {
  public:
-  explicit RunModel(const PublishedRun& run);
+  // `software`: what the run's framework keeps besides; without a name nothing.
+  explicit RunModel(const PublishedRun& run, const Software& software = {});
   // Compiles the run with all its micro-batches, without extrapolation.
   static RunModel whole(const PublishedRun& run);
 
   // Throws kDoesNotFit if a device of the machine has no room for the run.
   double milliseconds(const Machine& machine) const;
+  // The peak of the fullest device.
+  double gibibytes() const;
 
  private:
   struct Steps {
     std::int32_t micro_batches = 0;
     Plan plan;
   };
-  RunModel(const PublishedRun& run, const std::vector<std::int32_t>& micro_batches);
+  RunModel(const PublishedRun& run, const Software& software, const std::vector<std::int32_t>& micro_batches);
 
   std::int32_t devices_, micro_batches_;
   std::vector<Steps> steps_;  // one step, or two to extrapolate from

@@ -25,14 +25,19 @@ using Runs = std::vector<ValidatedRun>;
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
 
+bool has(const PublishedRun& run, Measure of) {
+  return (of == Measure::kTime ? run.milliseconds : run.gibibytes) > 0;
+}
+
 template <class Chosen>
-ErrorSummary summary(const Runs& runs, Chosen chosen) {
+ErrorSummary summary(const Runs& runs, Measure of, Chosen chosen) {
   std::vector<double> errors;
   ErrorSummary s;
   for (const ValidatedRun& v : runs) {
-    if (!chosen(v.run)) continue;
-    errors.push_back(std::abs(v.error()));
-    s.mean += errors.back(), s.bias += v.error();
+    if (!chosen(v.run) || !has(v.run, of)) continue;
+    const double error = of == Measure::kTime ? v.error() : v.memory_error();
+    errors.push_back(std::abs(error));
+    s.mean += errors.back(), s.bias += error;
   }
   s.runs = errors.size();
   if (errors.empty()) return s;
@@ -58,7 +63,7 @@ void add_dimension(Table& table, const Runs& runs, const std::string& set, const
     if (v.run.set == set && !v.run.calibrates) ++values[v.run.*property];
   if (values.size() < 2) return;
   for (const auto& [value, count] : values) {
-    const ErrorSummary s = summary(runs, [&, wanted = value](const PublishedRun& r) {
+    const ErrorSummary s = summary(runs, Measure::kTime, [&, wanted = value](const PublishedRun& r) {
       return r.set == set && !r.calibrates && r.*property == wanted;
     });
     table.row(
@@ -81,22 +86,28 @@ std::string dimensions_table(const Runs& runs) {
 
 std::string runs_table(const Runs& runs) {
   Table table({left("run"), left("use"), right("devices"), right("hidden"), right("layers"),
-               right("micro-batch"), right("tp"), right("dp"), right("pp"), right("micro-batches"),
-               right("measured ms"), right("simulated ms"), right("error")});
+               right("micro-batch"), right("tp"), right("cp"), right("ep"), right("dp"), right("pp"),
+               right("micro-batches"), right("measured ms"), right("simulated ms"), right("error"),
+               right("measured GiB"), right("simulated GiB"), right("error")});
   for (const ValidatedRun& v : runs) {
     const PublishedRun& r = v.run;
     table.row({r.place, use(r.calibrates), std::to_string(r.devices), std::to_string(r.hidden),
                std::to_string(r.layers), std::to_string(r.micro_batch), std::to_string(r.tensor),
-               std::to_string(r.data), std::to_string(r.pipeline), std::to_string(r.micro_batches()),
-               fmt::format("{:.1f}", r.milliseconds), fmt::format("{:.1f}", v.simulated),
-               signed_percent(v.error())});
+               std::to_string(r.context), std::to_string(r.expert), std::to_string(r.data),
+               std::to_string(r.pipeline), std::to_string(r.micro_batches()),
+               r.milliseconds > 0 ? fmt::format("{:.1f}", r.milliseconds) : "",
+               fmt::format("{:.1f}", v.simulated), r.milliseconds > 0 ? signed_percent(v.error()) : "",
+               r.gibibytes > 0 ? fmt::format("{:.2f}", r.gibibytes) : "",
+               fmt::format("{:.2f}", v.simulated_gibibytes),
+               r.gibibytes > 0 ? signed_percent(v.memory_error()) : ""});
   }
   return table.str() + "\n";
 }
 
 }  // namespace
 
-std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, const Machine& machine,
+std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs,
+                                        std::span<const Machine* const> machines,
                                         const std::function<void(std::size_t)>& progress) {
   std::vector<ValidatedRun> validated(runs.size());
   std::atomic<std::size_t> done{0};
@@ -106,7 +117,8 @@ std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, c
   parallel_for(runs.size(), [&](std::size_t at) {
     const std::size_t i = order[at];
     try {
-      validated[i] = {runs[i], RunModel(runs[i]).milliseconds(machine)};
+      const RunModel model(runs[i], machines[i]->software);
+      validated[i] = {runs[i], model.milliseconds(*machines[i]), model.gibibytes()};
     } catch (const Error& e) {
       throw Error(e.code(), e.cause()).at(runs[i].place).legal(e.legal()).fix("leave the run out");
     }
@@ -115,12 +127,12 @@ std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, c
   return validated;
 }
 
-std::vector<ErrorSummary> summaries(const std::vector<ValidatedRun>& runs) {
+std::vector<ErrorSummary> summaries(const std::vector<ValidatedRun>& runs, Measure of) {
   std::vector<ErrorSummary> list;
   for (const std::string& set : sets_of(runs))
     for (const bool calibrates : {true, false}) {
-      ErrorSummary s =
-          summary(runs, [&](const PublishedRun& r) { return r.set == set && r.calibrates == calibrates; });
+      ErrorSummary s = summary(
+          runs, of, [&](const PublishedRun& r) { return r.set == set && r.calibrates == calibrates; });
       s.set = set, s.calibrates = calibrates;
       if (s.runs > 0) list.push_back(std::move(s));
     }
@@ -128,44 +140,57 @@ std::vector<ErrorSummary> summaries(const std::vector<ValidatedRun>& runs) {
 }
 
 std::string to_text(const std::vector<ValidatedRun>& runs, bool each) {
-  Table table({left("runs"), left("use"), right("number"), right("mean error"), right("median"),
-               right("largest"), right("mean, signed")});
-  for (const ErrorSummary& s : summaries(runs))
-    table.row({s.set, use(s.calibrates), std::to_string(s.runs), percent(s.mean), percent(s.median),
-               percent(s.largest), signed_percent(s.bias)});
-  return (each ? runs_table(runs) : "") + table.str() + dimensions_table(runs);
+  const auto table_of = [&](const char* heading, Measure of) {
+    Table table({left(heading), left("use"), right("number"), right("mean error"), right("median"),
+                 right("largest"), right("mean, signed")});
+    for (const ErrorSummary& s : summaries(runs, of))
+      table.row({s.set, use(s.calibrates), std::to_string(s.runs), percent(s.mean), percent(s.median),
+                 percent(s.largest), signed_percent(s.bias)});
+    return table.empty() ? "" : table.str() + "\n";
+  };
+  return (each ? runs_table(runs) : "") + table_of("runs", Measure::kTime) +
+         table_of("peak of memory", Measure::kMemory) + dimensions_table(runs);
 }
 
 std::string to_csv(const std::vector<ValidatedRun>& runs) {
   std::string text =
-      "place,set,use,devices,hidden,layers,micro_batch,tp,dp,pp,micro_batches,measured_ms,simulated_ms\n";
+      "place,set,use,devices,hidden,layers,micro_batch,tp,dp,pp,micro_batches,measured_ms,simulated_ms,"
+      "cp,ep,measured_gib,simulated_gib\n";
   for (const ValidatedRun& v : runs) {
     const PublishedRun& r = v.run;
     text += r.place + "," + r.set + "," + use(r.calibrates);
     for (const std::int32_t n :
          {r.devices, r.hidden, r.layers, r.micro_batch, r.tensor, r.data, r.pipeline, r.micro_batches()})
       text += fmt::format(",{}", n);
-    text += fmt::format(",{:.6f},{:.6f}\n", r.milliseconds, v.simulated);
+    text += fmt::format(",{:.6f},{:.6f},{},{},{:.4f},{:.4f}\n", r.milliseconds, v.simulated, r.context,
+                        r.expert, r.gibibytes, v.simulated_gibibytes);
   }
   return text;
 }
 
-std::string to_json(const std::vector<ValidatedRun>& runs, const Machine& machine) {
-  nlohmann::ordered_json json{{"profile", machine.name}, {"sets", nlohmann::json::array()}};
-  for (const ErrorSummary& s : summaries(runs))
-    json["sets"].push_back({{"set", s.set},
+std::string to_json(const std::vector<ValidatedRun>& runs, const std::string& profile) {
+  nlohmann::ordered_json json{{"profile", profile}, {"sets", nlohmann::json::array()}};
+  const auto add = [&](const char* list, Measure of) {
+    json[list] = nlohmann::json::array();
+    for (const ErrorSummary& s : summaries(runs, of))
+      json[list].push_back({{"set", s.set},
                             {"use", use(s.calibrates)},
                             {"runs", s.runs},
                             {"mean_error", s.mean},
                             {"median_error", s.median},
                             {"largest_error", s.largest},
                             {"mean_signed_error", s.bias}});
+  };
+  add("sets", Measure::kTime);
+  add("memory_sets", Measure::kMemory);
   for (const ValidatedRun& v : runs)
     json["runs"].push_back({{"place", v.run.place},
                             {"set", v.run.set},
                             {"use", use(v.run.calibrates)},
                             {"measured_ms", v.run.milliseconds},
-                            {"simulated_ms", v.simulated}});
+                            {"simulated_ms", v.simulated},
+                            {"measured_gib", v.run.gibibytes},
+                            {"simulated_gib", v.simulated_gibibytes}});
   return json.dump(2) + "\n";
 }
 

@@ -16,6 +16,8 @@
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/transfers.h"
 #include "runtime/spec/job_reader.h"
+#include "runtime/spec/profile_reader.h"
+#include "runtime/spec/software_reader.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -183,6 +185,17 @@ TEST(Search, CertifiesEarlyUpdates) {
   job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 6 / 10);
   const Exhausted all = exhaust(job);
   ASSERT_GT(all.moved, 20);
+  expect_certified(job, search(job, {.leaders = 4}), all);
+}
+
+// Software adds memory and time, joins products, and lets computing and communicating take turns; kernels have measured
+// shapes. Bounds and certificates hold.
+TEST(Search, CertifiesWithSoftwareAndMeasuredKernels) {
+  Job job = planned_llama(4, 2, 4);
+  job.supernode.machine = load_profile("b200", "");
+  job.supernode.machine->software = load_software("megatron", "");
+  const Exhausted all = exhaust(job);
+  ASSERT_GT(all.simulated, 50);
   expect_certified(job, search(job, {.leaders = 4}), all);
 }
 

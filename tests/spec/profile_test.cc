@@ -67,7 +67,8 @@ TEST(Profile, ThoseThatAreBuiltInSayWhereTheirNumbersAreFrom) {
     EXPECT_FALSE(m.about.empty());
     EXPECT_GT(m.levels.size(), 1u);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"a100", "a100_megatron", "atlas_a2", "h100", "matrix384"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"a100", "a100_megatron", "atlas_a2", "b200", "h100", "matrix384"}));
   const Machine m = load_profile("matrix384", "job.textproto");
   EXPECT_EQ(m.cube.bf16, (Figure{353.9e12, Evidence::kDataSheet, "Ascend 910C, a die"}));
   EXPECT_EQ(m.levels[2].devices, 768);
@@ -246,7 +247,7 @@ TEST(Profile, OfAJobThatCannotBe) {
       refused([] { parse_job(job_with("devices: 1 profile: \"matrix385\""), "job.textproto"); });
   EXPECT_EQ(none.code(), Code::kMissingFile);
   EXPECT_EQ(none.place(), "job.textproto:1:24");
-  EXPECT_THAT(none.legal(), HasSubstr("a100, a100_megatron, atlas_a2, h100, matrix384"));
+  EXPECT_THAT(none.legal(), HasSubstr("a100, a100_megatron, atlas_a2, b200, h100, matrix384"));
   const Error both = refused(
       [] { parse_job(job_with("devices: 1 profile: \"a100\" link_latency: \"1 us\""), "job.textproto"); });
   EXPECT_EQ(both.code(), Code::kBadValue);

@@ -15,6 +15,7 @@ namespace hyperrun {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 PublishedRun small_run(std::int32_t tensor, std::int32_t data, std::int32_t pipeline,
                        std::int32_t micro_batches) {
@@ -75,7 +76,12 @@ TEST(Validation, IsToldInThreeForms) {
   runs[0].run.place = "a.csv:2";
   EXPECT_THAT(to_text(runs, true), HasSubstr("+25.0%"));
   EXPECT_THAT(to_csv(runs), HasSubstr("a.csv:2,small,judged,2,256,4,1,1,2,1,1,1.000000,1.250000"));
-  EXPECT_THAT(to_json(runs, load_profile("a100", "")), HasSubstr("\"simulated_ms\": 1.25"));
+  EXPECT_THAT(to_json(runs, "a100"), HasSubstr("\"simulated_ms\": 1.25"));
+  EXPECT_THAT(to_text(runs, true), Not(HasSubstr("peak of memory")));
+  runs[0].run.gibibytes = 10, runs[0].simulated_gibibytes = 9;
+  EXPECT_THAT(to_text(runs, false), HasSubstr("peak of memory"));
+  EXPECT_THAT(to_text(runs, true), HasSubstr("-10.0%"));
+  EXPECT_THAT(to_json(runs, "a100"), HasSubstr("\"simulated_gib\": 9"));
 }
 
 // A fit to steps of a known machine finds its figures again.
