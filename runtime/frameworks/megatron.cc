@@ -1,0 +1,251 @@
+// The meaning of the arguments of Megatron-LM, MindSpeed-LLM and Megatron-Bridge.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "runtime/base/error.h"
+#include "runtime/frameworks/framework.h"
+#include "runtime/frameworks/models.h"
+#include "runtime/frameworks/parallelism.h"
+#include "runtime/frameworks/recomputation.h"
+#include "runtime/frameworks/stages.h"
+#include "runtime/frameworks/steps.h"
+
+namespace hyperrun::frameworks {
+namespace {
+
+constexpr TrainingDefaults kDefaults{.framework = "Megatron-LM"};
+
+std::vector<std::int32_t> numbers(const std::string& text) {
+  std::string plain = text;
+  for (char& c : plain)
+    if (c == ',' || c == '[' || c == ']' || c == '\'' || c == '"') c = ' ';
+  std::istringstream in(plain);
+  std::vector<std::int32_t> list;
+  for (std::int32_t n; in >> n;) list.push_back(n);
+  return list;
+}
+
+std::int32_t degree(Reading& r, const Launch::Integer& given, std::string_view field) {
+  const std::int32_t n = given.value_or(1);
+  if (n < 1 || n > (1 << 20))
+    throw r.error(Code::kBadValue, fmt::format("a degree of {}", n), {field}).legal("1 to 1048576");
+  return n;
+}
+
+// The context is divided over a ring, over heads (Ulysses), or over both.
+void take_context(Reading& r, Parallelism& layout, const std::string& usual) {
+  const Launch& l = r.launch;
+  const std::int32_t context = degree(r, l.context, "parallel.mesh ring");
+  const std::string kind = l.context_kind.value_or(usual);
+  if (context == 1) return;
+  if (kind == "ring") {
+    layout.ring = context;
+    return;
+  }
+  if (kind == "ulysses") {
+    layout.ulysses = context;
+    return;
+  }
+  std::int32_t heads = l.ulysses.value_or(1);
+  if (l.hierarchical_sizes)
+    if (const auto sizes = numbers(*l.hierarchical_sizes); !sizes.empty()) heads = sizes.front();
+  if (heads < 1 || context % heads != 0)
+    throw r
+        .error(Code::kBadValue,
+               fmt::format("{} devices that exchange heads do not divide a context of {}", heads, context),
+               {"parallel.mesh cp", "parallel.mesh ring"})
+        .legal("a divisor of the context parallelism");
+  layout.ulysses = heads;
+  layout.ring = context / heads;
+}
+
+void take_zero(Reading& r, Parallelism& layout) {
+  const Launch& l = r.launch;
+  if (l.distributed_optimizer.value_or(false)) layout.zero = 1;
+  if (l.zero) layout.zero = std::clamp(*l.zero, 0, 3);
+  if (l.own_sharding.value_or(false))
+    layout.zero = l.zero_word ? std::stoi(*l.zero_word) : l.keeps_gathered.value_or(false) ? 2 : 3;
+  else if (l.zero_word && *l.zero_word != "0")
+    r.give_up("data-parallel-sharding-strategy", "without use-megatron-fsdp it has no effect");
+  if (layout.zero == 1 && layout.data * layout.expert * layout.ring * layout.ulysses == 1)
+    r.assume("parallel.presets", "no zero1: one replica has nothing to split its optimizer's state over");
+}
+
+void take_replicas(Reading& r, Parallelism& layout) {
+  const std::int32_t replicas = degree(r, r.launch.replicas, "parallel.mesh replicas");
+  if (replicas == 1) return;
+  if (layout.data % replicas != 0)
+    return r.give_up("num-distributed-optimizer-instances",
+                     fmt::format("copies of the state that do not divide {} replicas", layout.data));
+  layout.replicas = replicas;
+  layout.data /= replicas;
+}
+
+void take_experts(Reading& r, Parallelism& layout, std::int32_t replicas) {
+  const Launch& l = r.launch;
+  layout.data = replicas;
+  if (r.job.model.experts.count == 0) {
+    if (l.expert.value_or(1) > 1) r.give_up("expert-model-parallel-size", "the model has no experts");
+    return;
+  }
+  const std::int32_t experts = degree(r, l.expert, "parallel.mesh ep");
+  if (l.experts_over_tensor.value_or(false) && layout.tensor > 1)
+    return place_experts(layout, replicas, experts * layout.tensor, 1, r);
+  place_experts(layout, replicas, experts, l.expert_tensor.value_or(layout.tensor), r);
+}
+
+void take_recompute(Reading& r, const std::vector<std::int32_t>& stages) {
+  const Launch& l = r.launch;
+  Recomputation re;
+  if (l.recompute_activation.value_or(false) || l.recompute_norm.value_or(false) ||
+      l.recompute_selective.value_or(false))
+    re.policy = "selective";
+  if (l.recompute) re.policy = *l.recompute;
+  if (l.recompute_all.value_or(false)) re.policy = "full";
+  if (re.policy == "full" && l.recompute_method.value_or("uniform") == "block") {
+    re.of_chunk = std::max(0, l.recompute_layers.value_or(1));
+    if (re.of_chunk == 0) re.policy = "none";
+  } else if (re.policy == "full" && l.recompute_layers.value_or(1) > 1) {
+    r.give_up("recompute-num-layers", "one kept input for several layers: each layer keeps its input here");
+  }
+  r.job.training.recompute = recompute_specs(re, stages);
+}
+
+void take_offloads(Reading& r) {
+  const Launch& l = r.launch;
+  if (l.offloads_optimizer.value_or(false) || l.offloads_optimizer_here.value_or(false))
+    take_offload(r, {"optimizer"});
+  if (l.offloads_activations.value_or(false)) take_offload(r, {"activations"});
+}
+
+void to_job(Reading& r, const std::string& usual_context, const std::string& machine, bool bridge = false) {
+  const Launch& l = r.launch;
+  Parallelism layout;
+  layout.tensor = degree(r, l.tensor, "parallel.mesh tp");
+  layout.pipeline = degree(r, l.pipeline, "parallel.mesh pp");
+  layout.sequence = l.sequence_parallel.value_or(false) && layout.tensor > 1;
+  layout.pipeline_is_inner = l.pipeline_is_inner.value_or(false) && layout.pipeline > 1;
+  r.job.model = model_of_flags(r, layout.tensor);
+  take_context(r, layout, usual_context);
+  const std::int32_t devices = required_devices(r), replicas = left_for_data(r, layout, devices);
+  take_experts(r, layout, replicas);
+  take_replicas(r, layout);
+  take_zero(r, layout);
+  take_stages(r, layout);
+  r.job.parallel = parallel_of(layout);
+  take_batch(r, l.batch.value_or(0), l.micro_batch.value_or(1), replicas);
+  take_recompute(r, layers_of(layout, r.job.model.layers));
+  take_training(r, kDefaults);
+  if (!bridge && (!l.hidden_dropout || !l.attention_dropout))
+    r.leave_out("model", "dropout of 0.1, the default of Megatron-LM: there is none here");
+  take_offloads(r);
+  if (l.paired_passes.value_or(false) || l.paired_passes_here.value_or(false)) {
+    r.job.parallel.paired_passes = r.job.training.micro_batches > 1;
+    if (!r.job.parallel.paired_passes)
+      for (const char* name : {"overlap-moe-expert-parallel-comm", "moe-fb-overlap"})
+        r.give_up(name, "a step of one micro-batch has no passes to pair");
+  }
+  take_machine(r, devices, machine);
+}
+
+}  // namespace
+
+void megatron_to_job(Reading& r) { to_job(r, "ring", "h100"); }
+
+void mindspeed_to_job(Reading& r) {
+  const bool two_dies = r.launch.per_node.value_or(8) > 8;
+  to_job(r, "ulysses", two_dies ? "matrix384" : "atlas_a2");
+}
+
+void megatron_bridge_to_job(Reading& r) {
+  // A recipe's data types are those of mixed precision, unless it says otherwise.
+  if (!r.launch.bfloat16 && !r.launch.float16 && !r.launch.precision)
+    r.launch.bfloat16 = true,
+    r.assume("training.precision", "bfloat16, the default of Megatron-Bridge's recipes");
+  to_job(r, "ring", "h100", true);
+}
+
+namespace {
+
+void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool mindspeed) {
+  std::string why;
+  const auto layout = parallelism_of(job.parallel, job.model.layers, why);
+  if (!layout) {
+    cannot.push_back(why);
+    return;
+  }
+  l.devices = job.supernode.devices;
+  l.tensor = layout->tensor, l.pipeline = layout->pipeline, l.context = layout->ring * layout->ulysses;
+  if (layout->sequence) l.sequence_parallel = true;
+  if (layout->pipeline_is_inner) l.pipeline_is_inner = true;
+  if (layout->ring > 1 || layout->ulysses > 1) {
+    l.context_kind = layout->ulysses == 1 ? "ring" : layout->ring == 1 ? "ulysses" : "hybrid";
+    if (*l.context_kind == "hybrid" && mindspeed) l.ulysses = layout->ulysses;
+    if (*l.context_kind == "hybrid" && !mindspeed)
+      l.hierarchical_sizes = fmt::format("{} {}", layout->ulysses, layout->ring);
+  }
+  if (job.model.experts.count > 0) {
+    const auto degrees = expert_degrees(*layout);
+    if (!degrees)
+      cannot.emplace_back("experts that devices along tp repeat, beside expert parallelism");
+    else
+      l.expert = degrees->experts, l.expert_tensor = degrees->tensor;
+  } else if (layout->expert > 1) {
+    cannot.emplace_back("an axis ep of a model without experts");
+  }
+  if (layout->replicas > 1) l.replicas = layout->replicas;
+  if (layout->zero == 1) l.distributed_optimizer = true;
+  if (layout->zero > 1 && (layout->pipeline > 1 || mindspeed))
+    cannot.push_back(fmt::format("ZeRO {}{}", layout->zero, mindspeed ? "" : " with a pipeline"));
+  if (layout->zero > 1)
+    l.own_sharding = true, l.zero_word = std::to_string(layout->zero), l.distributed_optimizer = true;
+  put_stages(*layout, job.model, l, cannot);
+  const auto re = recomputation_of(job.training.recompute, layers_of(*layout, job.model.layers));
+  if (!re || re->every > 1 || (re->of_chunk > 0 && re->policy != "full"))
+    cannot.emplace_back("recomputation of these layers alone");
+  else if (re->policy != "none") {
+    l.recompute = re->policy;
+    if (re->policy == "full")
+      l.recompute_method = re->of_chunk > 0 ? "block" : "uniform",
+      l.recompute_layers = std::max(1, re->of_chunk);
+  }
+  if (job.memory.policy != "none") {
+    const bool optimizer =
+        job.memory.tensors == std::vector<std::string>{"optimizer"} && job.memory.tier == "pool";
+    if (job.memory.policy != "hyperoffload" || !optimizer)
+      cannot.emplace_back("memory beyond HBM, but for the optimizer's state");
+    else
+      (mindspeed ? l.offloads_optimizer_here : l.offloads_optimizer) = true;
+  }
+  if (job.parallel.tiles != 1) cannot.push_back(fmt::format("parallel.tiles {}", job.parallel.tiles));
+  if (job.parallel.paired_passes) (mindspeed ? l.paired_passes_here : l.paired_passes) = true;
+  if (job.parallel.gradients == kBfloat16) l.gradients_bfloat16 = true;
+  l.micro_batch = micro_batch_size(job, *layout);
+  put_training(job.training, l);
+  l.rate_schedule = "cosine", l.hidden_dropout = "0", l.attention_dropout = "0";
+  flags_of_model(job.model, l, cannot);
+}
+
+}  // namespace
+
+void megatron_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
+  from_job(job, l, cannot, false);
+}
+
+void mindspeed_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
+  from_job(job, l, cannot, true);
+  // Its experts are split over tp unless they are spread over it, and it has no degree of their tensor
+  // parallelism.
+  if (l.expert_tensor.value_or(1) == 1 && l.tensor.value_or(1) > 1 && l.expert) {
+    if (*l.expert % *l.tensor == 0)
+      l.expert = *l.expert / *l.tensor, l.experts_over_tensor = true;
+    else
+      cannot.emplace_back("experts that devices along tp repeat");
+  }
+  l.expert_tensor.reset();
+}
+
+}  // namespace hyperrun::frameworks

@@ -1,0 +1,73 @@
+// Megatron-LM's flags of a model.
+#include <fmt/core.h>
+
+#include "runtime/frameworks/models.h"
+
+namespace hyperrun::frameworks {
+namespace {
+
+template <class T, class U>
+void put(std::optional<T>& slot, const U& value, const U& usual) {
+  if (value != usual) slot = value;
+}
+
+void put_experts(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
+  const ExpertsSpec& e = m.experts;
+  if (e.count == 0) return;
+  l.experts = e.count, l.choices = e.choices, l.expert_ffn = e.ffn;
+  if (e.shared > 0) l.shared_ffn = e.shared * e.ffn;
+  if (e.dense_layers > 0)
+    l.expert_pattern = fmt::format("([0]*{}+[1]*{})", e.dense_layers, m.layers - e.dense_layers);
+  put(l.scoring, e.scoring, std::string("softmax"));
+  if (e.scoring == "softmax" && !e.normalize) l.scores_before_choice = true;
+  if (e.scoring == "sigmoid" && !e.normalize)
+    cannot.emplace_back("model.experts.normalize: scores of a sigmoid that are not divided by their sum");
+  put(l.scale, e.scale, 1.0);
+  put(l.groups, e.groups, 1);
+  put(l.group_choices, e.group_choices, 1);
+  l.balancing = e.aux_loss > 0 ? "aux_loss" : "none";
+  put(l.aux_loss, e.aux_loss, 0.0);
+  if (e.bias_rate > 0) l.expert_bias = true, l.bias_rate = e.bias_rate;
+  if (e.capacity.factor > 0) l.capacity = e.capacity.factor;
+  if (e.capacity.group > 0) cannot.emplace_back("model.experts.capacity.group");
+}
+
+void put_rope(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
+  l.position_kind = "rope";
+  l.rope_theta = m.rope_theta;
+  const RopeScaling& s = m.rope_scaling;
+  if (s == RopeScaling{}) return;
+  if (s.low_freq_factor != 1 || s.high_freq_factor != 4 || s.original_sequence != 8192)
+    cannot.emplace_back("model.rope_scaling with other factors than those of Llama 3.1");
+  l.llama_rope = true, l.rope_factor = s.factor;
+}
+
+}  // namespace
+
+void flags_of_model(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
+  l.layers = m.layers, l.hidden = m.hidden, l.heads = m.heads, l.ffn = m.ffn, l.sequence = m.sequence;
+  l.positions = std::max(m.positions, m.sequence);
+  l.padded_vocab = m.vocab;
+  l.norm_eps = m.norm_eps;
+  if (!m.tied_head) l.untied = true;
+  put_experts(m, l, cannot);
+  if (m.mtp.layers > 0) l.mtp_layers = m.mtp.layers, l.mtp_factor = m.mtp.loss_factor;
+  if (m.name == "gpt2") {
+    l.norm = "LayerNorm", l.position_kind = "learned";
+    return;
+  }
+  l.norm = "RMSNorm", l.swiglu = true, l.no_bias = true;
+  put_rope(m, l, cannot);
+  if (m.name == "qwen3") l.qk_norm = true;
+  if (m.name == "deepseek_v3") {
+    l.latent = true;
+    if (m.latent.q_rank > 0) l.q_rank = m.latent.q_rank;
+    l.kv_rank = m.latent.kv_rank, l.nope_dim = m.latent.nope_dim, l.rope_dim = m.latent.rope_dim;
+    l.value_dim = m.latent.value_dim;
+    return;
+  }
+  if (m.kv_heads != m.heads) l.grouped_queries = true, l.kv_heads = m.kv_heads;
+  if (m.head_dim != m.hidden / m.heads) l.head_dim = m.head_dim;
+}
+
+}  // namespace hyperrun::frameworks

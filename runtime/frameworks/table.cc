@@ -1,0 +1,245 @@
+#include "runtime/frameworks/table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/base/joined.h"
+#include "runtime/base/misspelt.h"
+#include "runtime/base/overloaded.h"
+
+namespace hyperrun::frameworks {
+namespace {
+
+// Suggestions compare with all names, which a file of ten thousand unknown flags is not worth.
+constexpr int kMostSuggestions = 20;
+
+// "10_000" and "1e9" are whole numbers in Python, TOML and JSON.
+std::optional<double> number(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (c != '_') plain += c;
+  if (plain.empty() || plain.front() == '_') return std::nullopt;
+  char* end = nullptr;
+  const double v = std::strtod(plain.c_str(), &end);
+  if (end != plain.c_str() + plain.size() || !std::isfinite(v)) return std::nullopt;
+  return v;
+}
+
+std::optional<bool> truth(std::string_view value) {
+  for (const std::string_view yes : {"true", "True", "TRUE", "1", "yes", "on", "enable", "enabled"})
+    if (value == yes) return true;
+  for (const std::string_view no : {"false", "False", "FALSE", "0", "no", "off", "disable", "disabled"})
+    if (value == no) return false;
+  return std::nullopt;
+}
+
+bool is_absent(std::string_view value) {
+  return value == "None" || value == "null" || value == "~" || value == "none" || value == "auto";
+}
+
+Error bad_value(const Setting& s, const std::string& cause) {
+  Error error = Error(Code::kBadValue, cause).at(s.place);
+  if (!s.unknown.empty())
+    error.fix(fmt::format("say what {} is: --set {}=...", s.unknown.front(),
+                          s.unknown.front().starts_with("$") ? s.unknown.front().substr(1) : "NAME"));
+  return error;
+}
+
+// Reads the settings of a table one by one, and remembers which has filled a slot.
+class TableReader {
+ public:
+  TableReader(const Table& table, Launch& launch) : table_(table), launch_(launch) {}
+
+  Finding read(const Setting& s) {
+    const Row* row = table_.find(s.name);
+    if (row == nullptr) return {s, Verdict::kGap, unknown(s)};
+    if (row->verdict != Verdict::kTaken) {
+      const bool off = says_off(s.value) || (!row->neutral.empty() && is_neutral(s.value, row->neutral));
+      if (row->verdict == Verdict::kGap && s.has_value && off)
+        return {s, Verdict::kNoMatter, "as without it"};
+      return {s, row->verdict, std::string(row->meaning)};
+    }
+    if (s.has_value && is_absent(s.value) && !has_word(*row, s.value))
+      return {s, Verdict::kNoMatter, "left open"};
+    return take(s, *row);
+  }
+
+ private:
+  static bool has_word(const Row& row, std::string_view value) {
+    return std::ranges::any_of(row.words, [&](const Translation& t) { return t.theirs == value; });
+  }
+
+  // Whether the value equals the neutral one, as a number or as a word.
+  static bool is_neutral(const std::string& value, std::string_view neutral) {
+    const auto a = number(value), b = number(neutral);
+    return a && b ? *a == *b : value == neutral;
+  }
+
+  std::string unknown(const Setting& s) {
+    std::string text = "not known to hyperrun; what it changes is left out";
+    if (suggestions_++ >= kMostSuggestions) return text;
+    std::vector<std::string_view> names = table_.names();
+    const std::string_view near = most_alike(s.name, names);
+    return near.empty() ? text : text + fmt::format(" (did you mean {}?)", near);
+  }
+
+  Finding take(const Setting& s, const Row& row) {
+    Finding finding{s, Verdict::kTaken, std::string(row.meaning)};
+    std::string value = s.value;
+    if (!row.words.empty()) {
+      const auto word = std::ranges::find(row.words, std::string_view(value), &Translation::theirs);
+      if (word == row.words.end()) {
+        std::vector<std::string_view> legal;
+        for (const Translation& t : row.words) legal.push_back(t.theirs);
+        return {s, Verdict::kGap, fmt::format("hyperrun has {} of this only", joined(legal))};
+      }
+      value = word->ours;
+    }
+    std::visit(
+        Overloaded{[](std::monostate) {},
+                   [&](Launch::Integer Launch::*m) { put(s, launch_.*m, integer(s, value), &(launch_.*m)); },
+                   [&](Launch::Real Launch::*m) { put(s, launch_.*m, real(s, value), &(launch_.*m)); },
+                   [&](Launch::Flag Launch::*m) { put(s, launch_.*m, flag(s, value), &(launch_.*m)); },
+                   [&](Launch::Words Launch::*m) { put(s, launch_.*m, words(s, value), &(launch_.*m)); }},
+        row.slot);
+    return finding;
+  }
+
+  template <class T>
+  void put(const Setting& s, std::optional<T>& slot, T value, const void* key) {
+    if (slot && *slot != value) {
+      const Setting* earlier = filled_by_[key];
+      const std::string before =
+          earlier == nullptr ? "something else" : fmt::format("{} {}", earlier->name, earlier->value);
+      throw Error(Code::kBadValue,
+                  fmt::format("{} {} contradicts {}{}", s.name, s.value, before,
+                              earlier == nullptr ? "" : fmt::format(" at {}", earlier->place)))
+          .at(s.place)
+          .legal("one value")
+          .fix("remove one of the two");
+    }
+    slot = std::move(value);
+    filled_by_[key] = &s;
+  }
+
+  std::int32_t integer(const Setting& s, const std::string& text) const {
+    const auto v = number(text);
+    if (!v || *v != std::floor(*v) || std::abs(*v) > 2147483647.0)
+      throw bad_value(s, fmt::format("{} is \"{}\", and a whole number belongs there", s.name, text))
+          .legal("-2147483648 to 2147483647");
+    return static_cast<std::int32_t>(*v);
+  }
+  double real(const Setting& s, const std::string& text) const {
+    const auto v = number(text);
+    if (!v)
+      throw bad_value(s, fmt::format("{} is \"{}\", and a number belongs there", s.name, text))
+          .legal("a number");
+    return *v;
+  }
+  bool flag(const Setting& s, const std::string& text) const {
+    if (!s.has_value) return true;
+    const auto v = truth(text);
+    if (!v)
+      throw bad_value(s, fmt::format("{} is \"{}\", and true or false belongs there", s.name, text))
+          .legal("true, false");
+    return *v;
+  }
+  std::string words(const Setting& s, const std::string& text) const {
+    if (!s.has_value && text.empty())
+      throw bad_value(s, fmt::format("{} has no value", s.name)).legal(fmt::format("{} VALUE", s.name));
+    return text;
+  }
+
+  const Table& table_;
+  Launch& launch_;
+  std::map<const void*, const Setting*> filled_by_;
+  int suggestions_ = 0;
+};
+
+}  // namespace
+
+bool says_off(std::string_view value) {
+  const auto v = truth(value);
+  return (v && !*v) || is_absent(value) || value.empty() || value == "{}" || value == "[]" || value == "0.0";
+}
+
+std::string number_text(double v) {
+  if (v == std::floor(v) && std::abs(v) < 1e15) return fmt::format("{}", static_cast<std::int64_t>(v));
+  return fmt::format("{}", v);
+}
+
+Table::Table(std::vector<std::span<const Row>> parts) : parts_(std::move(parts)) {
+  for (const std::span<const Row> part : parts_)
+    for (const Row& row : part) {
+      if (row.name.find('*') != std::string_view::npos)
+        patterns_.push_back(&row);
+      else
+        HR_CHECK(by_name_.emplace(row.name, &row).second, std::string(row.name));
+    }
+}
+
+const Row* Table::find(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  if (at != by_name_.end()) return at->second;
+  const auto fits = [&](const Row* row) {
+    const std::size_t star = row->name.find('*');
+    return name.size() + 1 >= row->name.size() && name.starts_with(row->name.substr(0, star)) &&
+           name.ends_with(row->name.substr(star + 1));
+  };
+  const auto row = std::ranges::find_if(patterns_, fits);
+  return row == patterns_.end() ? nullptr : *row;
+}
+
+std::vector<std::string_view> Table::names() const {
+  std::vector<std::string_view> list;
+  for (const std::span<const Row> part : parts_)
+    for (const Row& row : part) list.push_back(row.name);
+  return list;
+}
+
+std::vector<Finding> Table::read(const std::vector<Setting>& settings, Launch& launch) const {
+  TableReader reader(*this, launch);
+  std::vector<Finding> findings;
+  findings.reserve(settings.size());
+  for (const Setting& s : settings) findings.push_back(reader.read(s));
+  return findings;
+}
+
+std::vector<Setting> Table::write(const Launch& launch) const {
+  std::vector<Setting> list;
+  for (const std::span<const Row> part : parts_)
+    for (const Row& row : part) {
+      if (row.verdict != Verdict::kTaken || !row.writes) continue;
+      std::optional<std::string> value = std::visit(
+          Overloaded{[](std::monostate) { return std::optional<std::string>(); },
+                     [&](Launch::Integer Launch::*m) {
+                       return launch.*m ? std::optional(std::to_string(*(launch.*m))) : std::nullopt;
+                     },
+                     [&](Launch::Real Launch::*m) {
+                       return launch.*m ? std::optional(number_text(*(launch.*m))) : std::nullopt;
+                     },
+                     [&](Launch::Flag Launch::*m) {
+                       return launch.*m ? std::optional<std::string>(*(launch.*m) ? "true" : "false")
+                                        : std::nullopt;
+                     },
+                     [&](Launch::Words Launch::*m) { return launch.*m; }},
+          row.slot);
+      if (!value) continue;
+      for (const Translation& t : row.words)
+        if (t.ours == *value) {
+          value = std::string(t.theirs);
+          break;
+        }
+      const bool is_flag = std::holds_alternative<Launch::Flag Launch::*>(row.slot);
+      list.push_back({std::string(row.name), *value, !is_flag, "", {}});
+    }
+  return list;
+}
+
+}  // namespace hyperrun::frameworks

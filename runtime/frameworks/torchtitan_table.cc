@@ -1,0 +1,161 @@
+// The fields of torchtitan's TOML files, as paths of table and key.
+#include <array>
+
+#include "runtime/frameworks/tables.h"
+
+namespace hyperrun::frameworks {
+namespace {
+
+using L = Launch;
+
+constexpr Translation kSchedules[] = {{"1F1B", "1f1b"},
+                                      {"1f1b", "1f1b"},
+                                      {"GPipe", "gpipe"},
+                                      {"gpipe", "gpipe"},
+                                      {"Interleaved1F1B", "interleaved"},
+                                      {"interleaved_1f1b", "interleaved"},
+                                      {"Interleaved1f1b", "interleaved"},
+                                      {"InterleavedZeroBubble", "zero_bubble"}};
+constexpr Translation kModes[] = {{"none", "none"}, {"selective", "selective"}, {"full", "full"}};
+constexpr Translation kPrecisions[] = {
+    {"bfloat16", "bfloat16"}, {"float32", "float32"}, {"float16", "float16"}};
+constexpr Translation kSharding[] = {{"default", "default"}, {"always", "always"}, {"never", "never"}};
+
+constexpr std::string_view kLogging = "logging", kPath = "a path", kData = "data",
+                           kKernel = "how kernels are made", kCheckpoints = "checkpoints",
+                           kChecks = "checks and profiles",
+                           kLaunching = "how processes start and find each other",
+                           kEight = "float8: products and their operands are bfloat16";
+
+constexpr auto kRows = std::to_array<Row>({
+    taken("model.name", "model", &L::model),
+    taken("model.flavor", "model", &L::flavor),
+    alias("model.norm_type", "model.name", &L::norm_word),
+    taken("training.seq_len", "model.sequence", &L::sequence),
+    taken("training.local_batch_size", "training.micro_batches", &L::batch_of_replica),
+    alias("training.batch_size", "training.micro_batches", &L::batch_of_replica),
+    taken("training.global_batch_size", "training.batch", &L::batch),
+    taken("training.steps", "training.steps", &L::steps),
+    taken("training.max_norm", "training.clip_norm", &L::clip_norm),
+    taken("training.mixed_precision_param", "training.precision", &L::precision, kPrecisions),
+    taken("training.seed", "run.seed", &L::seed),
+    alias("training.enable_cpu_offload", "memory.tensors weights, gradients, optimizer",
+          &L::offloads_optimizer),
+    taken("optimizer.lr", "training.lr", &L::lr),
+    taken("optimizer.beta1", "training.beta1", &L::beta1),
+    taken("optimizer.beta2", "training.beta2", &L::beta2),
+    taken("optimizer.eps", "training.eps", &L::eps),
+    taken("optimizer.weight_decay", "training.weight_decay", &L::weight_decay),
+    taken("lr_scheduler.warmup_steps", "training.warmup_steps", &L::warmup_steps),
+    alias("training.warmup_steps", "training.warmup_steps", &L::warmup_steps),
+    taken("lr_scheduler.min_lr_factor", "training.min_lr", &L::min_lr_share),
+    alias("lr_scheduler.lr_min", "training.min_lr", &L::min_lr_share),
+    taken("parallelism.data_parallel_replicate_degree", "parallel.mesh dp, replicas", &L::replicas),
+    alias("training.data_parallel_replicate_degree", "parallel.mesh dp, replicas", &L::replicas),
+    taken("parallelism.data_parallel_shard_degree", "parallel.mesh dp", &L::shards),
+    alias("training.data_parallel_shard_degree", "parallel.mesh dp", &L::shards),
+    alias("training.data_parallel_degree", "parallel.mesh dp", &L::shards),
+    taken("parallelism.fsdp_reshard_after_forward", "parallel.presets zero2, zero3", &L::resharding,
+          kSharding),
+    taken("parallelism.tensor_parallel_degree", "parallel.mesh tp", &L::tensor),
+    alias("training.tensor_parallel_degree", "parallel.mesh tp", &L::tensor),
+    taken("parallelism.context_parallel_degree", "parallel.mesh ring", &L::context),
+    alias("experimental.context_parallel_degree", "parallel.mesh ring", &L::context),
+    taken("parallelism.expert_parallel_degree", "parallel.mesh ep", &L::expert),
+    taken("parallelism.expert_tensor_parallel_degree", "parallel.presets etp, ep_tp", &L::expert_tensor),
+    taken("parallelism.pipeline_parallel_degree", "parallel.mesh pp", &L::pipeline),
+    alias("experimental.pipeline_parallel_degree", "parallel.mesh pp", &L::pipeline),
+    taken("parallelism.pipeline_parallel_schedule", "parallel.pipeline.schedule", &L::schedule, kSchedules),
+    alias("experimental.pipeline_parallel_schedule", "parallel.pipeline.schedule", &L::schedule, kSchedules),
+    taken("parallelism.pipeline_parallel_layers_per_stage", "parallel.pipeline.stages", &L::layers_of_chunk),
+    taken("parallelism.pipeline_parallel_first_stage_less_layers", "parallel.pipeline.stages",
+          &L::first_less),
+    taken("parallelism.pipeline_parallel_last_stage_less_layers", "parallel.pipeline.stages", &L::last_less),
+    taken("parallelism.pipeline_parallel_microbatch_size", "training.micro_batches",
+          &L::pipeline_micro_batch),
+    alias("experimental.pipeline_parallel_microbatch_size", "training.micro_batches",
+          &L::pipeline_micro_batch),
+    alias("experimental.pipeline_parallel_microbatches", "training.micro_batches", &L::micro_batches),
+    taken("activation_checkpoint.mode", "training.recompute", &L::recompute, kModes),
+    taken("activation_checkpoint.selective_ac_option", "training.recompute", &L::recompute_every),
+
+    no_matter("job.*", kLogging),
+    no_matter("profiling.*", kChecks),
+    no_matter("metrics.*", kLogging),
+    no_matter("comm.*", kLaunching),
+    no_matter("checkpoint.*", kCheckpoints),
+    no_matter("compile.*", kKernel),
+    no_matter("memory_estimation.*", kChecks),
+    no_matter("fault_tolerance.*", kLaunching),
+    no_matter("validation.*", "evaluation"),
+    no_matter("debug.*", kChecks),
+    no_matter("experimental.custom_*", kPath),
+    no_matter("experimental.enable_compiled_autograd", kKernel),
+    no_matter("model.tokenizer_path", kPath),
+    no_matter("model.hf_assets_path", kPath),
+    no_matter("model.print_after_conversion", kLogging),
+    no_matter("training.dataset*", kData),
+    no_matter("training.dataloader*", kData),
+    no_matter("training.compile", kKernel),
+    no_matter("training.gc_*", kChecks),
+    no_matter("training.deterministic", kChecks),
+    no_matter("training.debug_moe_force_load_balance", kChecks),
+    no_matter("training.mixed_precision_reduce", "gradients are exchanged in float32"),
+    no_matter("training.dtype", "weights are float32 here"),
+    no_matter("training.mixed_precision_mode", "weights are float32 here"),
+    no_matter("training.fsdp_*", kKernel),
+    no_matter("training.enable_detect_anomaly", kChecks),
+    no_matter("training.loss*", kKernel),
+    no_matter("optimizer.fused", kKernel),
+    no_matter("optimizer.implementation", kKernel),
+    no_matter("dataloader.*", kData),
+    no_matter("launcher *", kLaunching),
+    no_matter("parallelism.enable_async_tensor_parallel",
+              "exchanges beside products; parallel.tiles overlaps them here"),
+    no_matter("experimental.enable_async_tensor_parallel",
+              "exchanges beside products; parallel.tiles overlaps them here"),
+    no_matter("parallelism.enable_compiled_autograd", kKernel),
+    no_matter("parallelism.context_parallel_rotate_method", "keys and values go round a ring"),
+    no_matter("experimental.context_parallel_rotate_method", "keys and values go round a ring"),
+    no_matter("parallelism.disable_loss_parallel", "the head's vocabulary is split over tp"),
+    no_matter("training.disable_loss_parallel", "the head's vocabulary is split over tp"),
+    no_matter("parallelism.module_fqns_per_model_part", "names of modules"),
+    no_matter("parallelism.expert_parallel_comm_backend", kKernel),
+    no_matter("activation_checkpoint.early_stop", kKernel),
+    no_matter("activation_checkpoint.preserve_rng_state", kKernel),
+    no_matter("activation_checkpoint.determinism_check", kChecks),
+    no_matter("activation_checkpoint.debug", kChecks),
+    no_matter("activation_checkpoint.type", kKernel),
+
+    gap("optimizer.name", "another optimizer than AdamW: its state would have another size", "AdamW"),
+    gap("optimizer.early_step_in_backward", "weights that are updated within the backward pass"),
+    gap("optimizer.*", "another optimizer than AdamW"),
+    gap("lr_scheduler.decay_ratio",
+        "a rate that stays before it falls: a cosine begins after the warm-up here"),
+    gap("lr_scheduler.decay_type", "another schedule than a cosine", "cosine"),
+    gap("model.converters", kEight),
+    gap("float8.*", kEight),
+    gap("mx.*", kEight),
+    gap("quantize.*", kEight),
+    gap("peft.*", "adapters: all weights are trained here"),
+    gap("parallelism.pipeline_parallel_schedule_csv", "a schedule of passes of one's own"),
+    gap("experimental.pipeline_parallel_schedule_csv", "a schedule of passes of one's own"),
+    gap("parallelism.pipeline_parallel_split_points", "names of modules where stages begin"),
+    gap("experimental.pipeline_parallel_split_points", "names of modules where stages begin"),
+    gap("parallelism.pipeline_parallel_expert_parallel_overlap",
+        "passes of a pipeline that overlap; parallel.paired_passes is near"),
+    gap("activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
+        "which products a selective recomputation repeats"),
+    gap("activation_checkpoint.memory_budget", "recomputation by a budget"),
+    gap("activation_offload.*",
+        "transfers of activations; memory { policy: \"hyperoffload\" } plans its own"),
+});
+
+}  // namespace
+
+const Table& torchtitan_table() {
+  static const Table table({kRows});
+  return table;
+}
+
+}  // namespace hyperrun::frameworks
