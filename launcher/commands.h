@@ -22,6 +22,7 @@ struct PlanArguments {
   std::int32_t leaders = 8;                  // strategies to simulate
   std::string out;                           // file for the best plan as a job; empty: none
   std::string svg;                           // file for a picture; empty: none
+  std::string flags;                         // framework in whose terms the plan is said; empty: none
   bool pareto = false;                       // trade step time against HBM and devices
   std::vector<std::int32_t> pareto_devices;  // numbers of devices to try; empty: around the job's
   bool sensitivity = false;                  // search again for slightly different machines
@@ -61,12 +62,22 @@ struct CalibrateArguments {
 int calibrate(const CalibrateArguments& arguments);
 
 struct ImportArguments {
-  std::string file;       // a llama2.c model, .bin
+  std::string file;       // a llama2.c model, .bin; or the launch script or configuration of a run
   std::string tokenizer;  // a llama2.c tokenizer, .bin; may be empty
-  std::string out;        // the folder to make
+  std::string out;        // the folder to make; of a run the job to write
+  // Of a run; see RunImport.
+  std::string from, model, profile, recipe;
+  std::int32_t devices = 0, vocab = 0;  // 0: not given
+  std::vector<std::string> variables;   // NAME=VALUE
+  std::optional<std::string> arguments;
 };
 // Converts a llama2.c model to a checkpoint with Hugging Face's file and tensor names.
 int import_model(const ImportArguments& arguments);
+// Turns the launch script or configuration of another framework into a job, and tells what came of each
+// setting.
+int import_job(const ImportArguments& arguments);
+// Whether the arguments are about a model of llama2.c.
+bool names_model(const ImportArguments& arguments);
 
 // Prints the report that a run left in its directory.
 int print_report(const std::string& run_directory);

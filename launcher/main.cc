@@ -51,6 +51,8 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun validate                                the simulator beside published measurements
   hyperrun calibrate --devices 4 --out host.textproto
                                                    a profile of this machine, to simulate runs on it
+  hyperrun import pretrain_gpt.sh --out job.textproto
+                                                   a job of another framework's launch script
   hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M
                                                    a model of llama2.c as a checkpoint to go on from
   hyperrun report runs/quickstart                  what a run used
@@ -73,6 +75,7 @@ Examples:
   hyperrun plan JOB --out best.textproto           and write the best as a job
   hyperrun plan JOB --why                          what each other choice would cost
   hyperrun plan JOB --only tp=4,8 --only zero=1         the best of those
+  hyperrun plan JOB --flags megatron               and print it as arguments of Megatron-LM
   hyperrun plan JOB --compare                      beside what other planners can express
   hyperrun plan JOB --pareto --svg plan.svg        what less memory and fewer devices cost, drawn
   hyperrun plan JOB --pareto-devices 64,128,256    the same of these numbers of devices
@@ -122,12 +125,19 @@ Examples:
   hyperrun generate examples/llama8b_generation_to_scale.textproto --paced)";
 
 constexpr const char* kImportFooter =
-    R"(A .bin file of llama2.c in float32 (version 0 or 1) becomes a folder with model.safetensors, config.json and
-tokenizer.json, as Hugging Face has them: --resume, or run.resume of a job, takes it. docs/checkpoints.md says more.
+    R"(RUN is a launch script or a configuration of Megatron-LM, MindSpeed-LLM, Megatron-Bridge, torchtitan, DeepSpeed,
+LLaMA-Factory, hyper-parallel or MindFormers. Nothing of it is executed. A table tells of each setting whether it
+was taken, is of no matter, or cannot be expressed; --out gets the job. docs/import.md says more.
+Or it is a .bin file of llama2.c in float32: --out gets a folder with model.safetensors, config.json and
+tokenizer.json, which --resume takes (docs/checkpoints.md).
 
 Examples:
-  hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M
-  hyperrun JOB --resume stories15M)";
+  hyperrun import pretrain_llama3.sh --out llama3.textproto
+  hyperrun import pretrain.sh --out job.textproto --set NNODES=8 --args "dsw 8B 1"
+  hyperrun import ds_config.json --model config.json --devices 64 --out job.textproto
+  hyperrun import deepseek_v3_671b.toml --devices 512 --profile matrix384 --out job.textproto
+  hyperrun import recipes.py --recipe llama3_8b_pretrain_config --devices 16 --out job.textproto
+  hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M)";
 
 int run(const RunArguments& arguments) {
   if (process::detect_launcher() != process::Launcher::kNone) return run_as_rank(arguments);
@@ -189,7 +199,13 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
           "both ends of its range, and with slow devices; 0: none (default 5)")
       ->check(whole_number_between(0, 1 << 10));
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
-  command->add_flag("--csv", a.csv, "print a table for each answer, with commas")->excludes(json);
+  auto* csv = command->add_flag("--csv", a.csv, "print a table for each answer, with commas")->excludes(json);
+  command
+      ->add_option(
+          "--flags", a.flags,
+          "say the plan in the terms of megatron, mindspeed, torchtitan, deepspeed or hyper-parallel")
+      ->excludes(json)
+      ->excludes(csv);
   command->add_flag("--why", a.why, "say what each other value of each dimension costs");
   command->add_flag("--compare", a.compare, "search the other spaces, too");
   auto* prove =
@@ -237,11 +253,27 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
 }
 
 CLI::App* add_import(CLI::App& app, ImportArguments& a) {
-  CLI::App* command = app.add_subcommand("import", "make a checkpoint of a model of llama2.c");
+  CLI::App* command = app.add_subcommand(
+      "import", "make a job of another framework's run, or a checkpoint of a llama2.c model");
   command->footer(kImportFooter);
-  command->add_option("file", a.file, "the model, FILE.bin")->required();
-  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(non_empty());
-  command->add_option("--out", a.out, "the folder to make")->required()->check(non_empty());
+  command->add_option("run", a.file, "the launch script or configuration, or the model FILE.bin")->required();
+  command->add_option("--out", a.out, "the job to write; of a model the folder to make")
+      ->required()
+      ->check(non_empty());
+  command->add_option("--from", a.from, "the framework (default: by the content)")->check(non_empty());
+  command->add_option("--devices", a.devices, "how many there are, where the run does not say it")
+      ->check(whole_number_between(1, 1 << 20));
+  command->add_option("--model", a.model, "the config.json of the model, or its folder")->check(non_empty());
+  command->add_option("--profile", a.profile, "the machine, as in a job's supernode.profile")
+      ->check(non_empty());
+  command->add_option("--vocab", a.vocab, "the tokens of the vocabulary")
+      ->check(whole_number_between(257, 1 << 22));
+  command->add_option("--set", a.variables, "NAME=VALUE: a variable of a script; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--args", a.arguments, "the arguments with which a script is called, in one word");
+  command->add_option("--recipe", a.recipe, "the function of a Python file")->check(non_empty());
+  command->add_option("--tokenizer", a.tokenizer, "of a llama2.c model: its tokenizer.bin")
+      ->check(non_empty());
   return command;
 }
 
@@ -396,7 +428,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*validate_app) return validate_runs(validate);
   if (*generate_app) return generate.paced ? pace_generation(generate) : generate_text(generate);
   if (*calibrate_app) return calibrate(calibration);
-  if (*import_app) return import_model(importing);
+  if (*import_app) return names_model(importing) ? import_model(importing) : import_job(importing);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);
 }

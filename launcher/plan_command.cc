@@ -14,6 +14,7 @@
 #include "launcher/plan_questions.h"
 #include "launcher/plan_so_far.h"
 #include "runtime/base/error.h"
+#include "runtime/frameworks/framework.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/proof.h"
 #include "runtime/plan/search.h"
@@ -131,6 +132,7 @@ class PlanRun {
 int plan_job(const PlanArguments& arguments) {
   Space space = space_named(arguments.space);
   for (const std::string& text : arguments.only) space.only.push_back(constraint_of(text));
+  if (!arguments.flags.empty()) frameworks::framework_named(arguments.flags, "--flags", true);
   if (!arguments.out.empty()) require_place_for_job(arguments);
   if (!arguments.svg.empty()) require_place_for_picture(arguments);
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/plan_flags.h"
 #include "launcher/plan_job_file.h"
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
@@ -126,6 +127,7 @@ std::vector<PlanQuestions::Question> PlanQuestions::list_questions() {
   ask("--sensitivity", a.sensitivity, &PlanQuestions::answer_sensitivity);
   ask("--compare", a.compare, &PlanQuestions::answer_compare);
   ask("how far the ranking can be trusted", a.ranges > 0, &PlanQuestions::answer_ranges);
+  ask("--flags", !a.flags.empty(), &PlanQuestions::answer_flags);
   return list;
 }
 
@@ -241,6 +243,10 @@ std::string PlanQuestions::answer_ranges() {
                                 .progress = progress});
   const Robustness& r = *answers_.robust;
   return (r.plans.empty() ? "" : describe_range(r.plans.front().range)) + robust_text(r);
+}
+
+std::string PlanQuestions::answer_flags() {
+  return flags_text(answers_.job, search_, frameworks::framework_named(arguments_.flags, "--flags", true));
 }
 
 std::string PlanQuestions::machine_output() const {

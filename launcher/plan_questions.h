@@ -45,6 +45,7 @@ class PlanQuestions {
   std::string answer_sensitivity();
   std::string answer_compare();
   std::string answer_ranges();
+  std::string answer_flags();
   void publish(const std::string& text, const std::string& next_question);
   std::string describe_new_leader();
   void write_files();

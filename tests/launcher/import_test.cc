@@ -95,18 +95,90 @@ TEST(Import, WithoutATokenizerItSaysSo) {
   EXPECT_THAT(f.out, HasSubstr("data.tokenizer"));
 }
 
+struct Refused {
+  std::vector<std::string> arguments;
+  int status;
+  std::vector<std::string> said;
+};
+
+constexpr const char* kScript = R"(#!/bin/bash
+GPUS=4
+MODEL="--num-layers 4 --hidden-size 256 --num-attention-heads 4 --ffn-hidden-size 512 --seq-length 128 \
+  --max-position-embeddings 128 --padded-vocab-size 512 --swiglu --normalization RMSNorm --disable-bias-linear \
+  --position-embedding-type rope --hidden-dropout 0 --attention-dropout 0"
+torchrun --nproc_per_node $GPUS pretrain_gpt.py $MODEL --micro-batch-size 1 --global-batch-size 16 --bf16 \
+  --tensor-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer --log-interval 5 --own-flag 7
+)";
+
+// A script becomes a job that check and plan take; the plan's flags become a job with that plan.
+TEST(ImportRun, AScriptGoesThereAndBack) {
+  const Workspace workspace;
+  put(workspace / "train.sh", kScript);
+  const Finished import = workspace.run(hyperrun({"import", "train.sh", "--out", "job.textproto"}));
+  ASSERT_THAT(import, Succeeded()) << import;
+  EXPECT_THAT(import.out, HasSubstr("train.sh: Megatron-LM, 4 devices"));
+  EXPECT_THAT(import.out, HasSubstr("--own-flag 7"));
+  EXPECT_THAT(content(workspace / "job.textproto"), HasSubstr("# --num-layers 4, train.sh:3:8"));
+  EXPECT_THAT(workspace.run(hyperrun({"check", "job.textproto"})), Succeeded());
+
+  const Finished plan = workspace.run(
+      hyperrun({"plan", "job.textproto", "--leaders", "2", "--ranges", "0", "--flags", "megatron"}),
+      Seconds(120));
+  ASSERT_THAT(plan, Succeeded()) << plan;
+  const std::size_t begin = plan.out.find("\n--");
+  ASSERT_NE(begin, std::string::npos) << plan;
+  put(workspace / "flags.txt", plan.out.substr(begin));
+  const Finished again =
+      workspace.run(hyperrun({"import", "flags.txt", "--devices", "4", "--out", "best.textproto"}));
+  ASSERT_THAT(again, Succeeded()) << again;
+  EXPECT_THAT(again.out, HasSubstr(", 0 cannot be expressed"));
+  EXPECT_THAT(workspace.run(hyperrun({"check", "best.textproto"})), Succeeded());
+}
+
+TEST(ImportRun, ItWritesOverNothingButItsOwnJobs) {
+  const Workspace workspace;
+  put(workspace / "train.sh", kScript);
+  put(workspace / "mine.textproto", "# mine\n");
+  const std::vector<std::string> import{"import", "train.sh", "--out", "job.textproto"};
+  EXPECT_THAT(workspace.run(hyperrun(import)), Succeeded());
+  EXPECT_THAT(workspace.run(hyperrun(import)), Succeeded());
+  for (const char* out : {"mine.textproto", "train.sh"}) {
+    const Finished refused = workspace.run(hyperrun({"import", "train.sh", "--out", out}));
+    EXPECT_EQ(refused.status, 2) << refused;
+    EXPECT_THAT(refused.err, HasSubstr(std::string("--out ") + out + ": error[usage]"));
+  }
+  EXPECT_EQ(content(workspace / "mine.textproto"), "# mine\n");
+  EXPECT_EQ(content(workspace / "train.sh"), kScript);
+}
+
+TEST(ImportRun, OptionsAreChecked) {
+  const Workspace workspace;
+  put(workspace / "train.sh", kScript);
+  const Refused kRefused[] = {
+      {{"import", "train.sh", "--out", "o", "--from", "megaton"},
+       2,
+       {"--from: error[usage]", "legal: megatron, mindspeed"}},
+      {{"import", "train.sh", "--out", "o", "--set", "GPUS"}, 2, {"--set: error[usage]", "NAME=VALUE"}},
+      {{"import", "train.sh", "--out", "o", "--devices", "0"}, 2, {"--devices"}},
+      {{"import", "train.sh", "--out", "o", "--model", "gone.json"}, 6, {"gone.json"}},
+      {{"import", "train.sh", "--out", "o", "--profile", "nobody"}, 3, {"nobody"}},
+      {{"plan", "job.textproto", "--flags", "megaton"},
+       2,
+       {"--flags: error[usage]", "legal: megatron, mindspeed, torchtitan, deepspeed, hyper-parallel"}},
+  };
+  for (const Refused& refused : kRefused) {
+    const Finished f = workspace.run(hyperrun(refused.arguments));
+    EXPECT_EQ(f.status, refused.status) << f;
+    for (const std::string& part : refused.said) EXPECT_THAT(f.err, HasSubstr(part)) << f;
+  }
+}
+
 TEST(Import, ItsHelpHasAnExample) {
   const Workspace workspace;
   const Finished f = workspace.run(hyperrun({"import", "--help"}));
   EXPECT_EQ(f.status, 0);
   EXPECT_THAT(f.out, HasSubstr("hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M"));
 }
-
-struct Refused {
-  std::vector<std::string> arguments;
-  int status;
-  std::vector<std::string> said;
-};
 
 TEST(Import, WhatIsRefusedLeavesNothing) {
   const Workspace workspace;
@@ -122,7 +194,7 @@ TEST(Import, WhatIsRefusedLeavesNothing) {
       {{"import", "short.bin", "--out", "out"},
        6,
        {"short.bin: error[bad-checkpoint]: truncated", "legal: "}},
-      {{"import", "corpus.txt", "--out", "out"}, 6, {"corpus.txt: dim: error[bad-checkpoint]"}},
+      {{"import", "corpus.txt", "--out", "out"}, 3, {"corpus.txt: error[syntax]: no framework has"}},
       {{"import", "model.bin", "--tokenizer", "short_tokenizer.bin", "--out", "out"},
        6,
        {"short_tokenizer.bin: error[bad-tokenizer]: it ends within token"}},
