@@ -30,8 +30,7 @@ struct Bpe::Scratch {
   // The heap's top has the lowest rank, of equals the leftmost place. An entry is outdated when its place has
   // another pair now.
   struct Entry {
-    std::int32_t rank, place, result;
-    std::uint64_t pair;
+    std::int32_t rank, place, left, right;
     bool operator<(const Entry& o) const { return rank != o.rank ? rank > o.rank : place > o.place; }
   };
 
@@ -50,7 +49,8 @@ struct Bpe::Scratch {
   bool has_pair(std::int32_t i) const {
     return i >= 0 && ids[at(i)] >= 0 && next[at(i)] < static_cast<std::int32_t>(ids.size());
   }
-  std::uint64_t pair(std::int32_t i) const { return pair_key(ids[at(i)], ids[at(next[at(i)])]); }
+  std::int32_t left(std::int32_t i) const { return ids[at(i)]; }
+  std::int32_t right(std::int32_t i) const { return ids[at(next[at(i)])]; }
   void join(std::int32_t i, std::int32_t result) {
     const std::int32_t gone = next[at(i)], after = next[at(gone)];
     ids[at(i)] = result;
@@ -62,9 +62,12 @@ struct Bpe::Scratch {
 };
 
 Bpe::Bpe(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges, Options options)
-    : vocabulary_(std::move(vocabulary)), merges_(merges.size()), options_(std::move(options)) {
-  std::int32_t rank = 0;
-  for (const Merge& merge : merges) merges_[pair_key(merge.left, merge.right)] = {rank++, merge.result};
+    : vocabulary_(std::move(vocabulary)), ranks_(merges.size()), options_(std::move(options)) {
+  results_.reserve(merges.size());
+  for (const Merge& merge : merges) {
+    ranks_.set(merge.left, merge.right, static_cast<std::int32_t>(results_.size()));
+    results_.push_back(merge.result);
+  }
   find_characters();
   cuts_ = options_.prefix.empty() && options_.suffix.empty();
   if (cuts_) find_inner_pairs(merges);
@@ -127,11 +130,10 @@ void Bpe::add_symbols(std::string_view word, std::vector<std::int32_t>& out) con
 void Bpe::merge(Scratch& s) const {
   const auto consider = [&](std::int32_t i) {
     if (!s.has_pair(i)) return;
-    const std::uint64_t pair = s.pair(i);
-    if (const Ranked* merge = merges_.find(pair)) {
-      s.heap.push_back({merge->rank, i, merge->result, pair});
-      std::push_heap(s.heap.begin(), s.heap.end());
-    }
+    const std::int32_t rank = ranks_.find(s.left(i), s.right(i));
+    if (rank < 0) return;
+    s.heap.push_back({rank, i, s.left(i), s.right(i)});
+    std::push_heap(s.heap.begin(), s.heap.end());
   };
   s.link();
   for (std::int32_t i = 0; i < std::ssize(s.ids); ++i) consider(i);
@@ -139,8 +141,8 @@ void Bpe::merge(Scratch& s) const {
     std::pop_heap(s.heap.begin(), s.heap.end());
     const Scratch::Entry top = s.heap.back();
     s.heap.pop_back();
-    if (!s.has_pair(top.place) || s.pair(top.place) != top.pair) continue;
-    s.join(top.place, top.result);
+    if (!s.has_pair(top.place) || s.left(top.place) != top.left || s.right(top.place) != top.right) continue;
+    s.join(top.place, results_[Scratch::at(top.rank)]);
     consider(s.previous[Scratch::at(top.place)]);
     consider(top.place);
   }

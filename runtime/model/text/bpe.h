@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/model/text/flat_map.h"
+#include "runtime/model/text/pair_ranks.h"
 #include "runtime/model/text/token_model.h"
 
 namespace hyperrun {
@@ -35,7 +36,8 @@ class Bpe : public TokenModel {
     bool whole_words = false;  // a word that is a token is that token, whatever the merges would make of it
   };
 
-  // `merges` in the order of their ranks. Of two merges of one pair the later counts.
+  // `merges` in the order of their ranks, at most PairRanks::kMostRanks. Of two merges of one pair the later
+  // counts.
   Bpe(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges, Options options);
 
   void encode(std::string_view word, std::vector<std::int32_t>& out) const override;
@@ -43,9 +45,6 @@ class Bpe : public TokenModel {
 
  private:
   struct Scratch;
-  struct Ranked {
-    std::int32_t rank = 0, result = -1;
-  };
 
   void find_characters();
   void find_inner_pairs(const std::vector<Merge>& merges);
@@ -55,7 +54,8 @@ class Bpe : public TokenModel {
   void merge(Scratch& scratch) const;
 
   std::shared_ptr<const Vocabulary> vocabulary_;
-  FlatMap<Ranked> merges_;
+  PairRanks ranks_;
+  std::vector<std::int32_t> results_;  // by rank
   Options options_;
   std::vector<std::int32_t> characters_;  // tokens of single characters, by code point; -1: none
   std::array<std::int32_t, 256> bytes_{};

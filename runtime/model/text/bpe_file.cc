@@ -32,6 +32,10 @@ std::vector<Bpe::Merge> read_merges(const PipelineStep& step, const Vocabulary& 
                                     const std::string& prefix) {
   const json& list = step.fields().required("merges");
   if (!list.is_array()) throw step.fields().error("merges", "must be a list");
+  if (list.size() > PairRanks::kMostRanks)
+    throw step.fields()
+        .error("merges", fmt::format("there are {} merges", list.size()))
+        .legal(fmt::format("at most {}", PairRanks::kMostRanks));
   const auto id_of = [&](const std::string& token) {
     const std::int32_t id = vocabulary.id_of(token);
     if (id < 0 || token.empty())

@@ -27,8 +27,8 @@ namespace {
 
 // Tokens that end a document, by the name that their models' makers gave them. The first that a file has
 // counts.
-constexpr std::array<std::string_view, 5> kEndsOfText{kEndOfText, "<|end_of_text|>", "</s>",
-                                                      "<｜end▁of▁sentence｜>", "<eos>"};
+constexpr std::array<std::string_view, 7> kEndsOfText{
+    kEndOfText, "<|end_of_text|>", "</s>", "<｜end▁of▁sentence｜>", "<eos>", "<EOS_TOKEN>", "[EOS]"};
 
 constexpr std::string_view kUnknown = "\uFFFD";
 
