@@ -8,7 +8,7 @@
 //
 // TEXTS is a list of texts: for each a 32-bit length (little endian) and the bytes, which need not be UTF-8. OUT
 // has for each text a 32-bit count and the ids, a 32-bit length and the decoded text, special tokens included.
-// LIBRARY is the folder of npm's package tokenizers, which is the Rust library, or of another with its interface.
+// LIBRARY is the folder of npm's package tokenizers, which is the Rust library.
 'use strict';
 const fs = require('fs');
 
@@ -172,7 +172,7 @@ async function writeIds(library, tokenizer, texts, out) {
   fs.writeFileSync(out, Buffer.concat(parts));
 }
 
-// Both ways of asking are timed: text by text, and all at once on as many threads as the library takes.
+// The best of five rounds, text by text.
 async function printSpeed(library, tokenizer, texts) {
   const model = require(library).Tokenizer.fromString(fs.readFileSync(tokenizer, 'utf8'));
   const all = readTexts(texts).slice(0, -1).map(valid);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/utf8.h"
 #include "runtime/model/text/spelling.h"
+#include "runtime/model/text/valid_text.h"
 
 namespace hyperrun {
 
@@ -16,7 +16,7 @@ constexpr std::size_t kShortWord = 64;  // bytes of a word that is not worth a s
 char32_t last_character(std::string_view text) {
   std::size_t at = text.size() - 1;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) --at;
-  return char_at(text, at).code;
+  return valid_char_at(text, at).code;
 }
 
 std::uint64_t character_pair(char32_t left, char32_t right) {
@@ -78,7 +78,7 @@ void Bpe::find_characters() {
   for (std::int32_t id = 0; id < vocabulary_->size(); ++id) {
     if (!vocabulary_->has(id) || vocabulary_->token(id).empty()) continue;
     const std::string& token = vocabulary_->token(id);
-    const Char c = char_at(token, 0);
+    const Char c = valid_char_at(token, 0);
     if (c.bytes == token.size() && c.code < kTable) characters_[c.code] = id;
   }
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte)
@@ -89,7 +89,7 @@ std::int32_t Bpe::symbol(std::string_view character, bool first, bool last, std:
   const bool plain = (first || options_.prefix.empty()) && (!last || options_.suffix.empty());
   if (plain) {
     spelled.clear();
-    const char32_t code = char_at(character, 0).code;
+    const char32_t code = valid_char_at(character, 0).code;
     return code < kTable ? characters_[code] : vocabulary_->id_of(character);
   }
   spelled = first ? "" : options_.prefix;
@@ -111,7 +111,7 @@ void Bpe::add_symbols(std::string_view word, std::vector<std::int32_t>& out) con
   std::string spelled;
   bool holds_unk = false;
   for (std::size_t at = 0; at < word.size();) {
-    const std::string_view character = word.substr(at, char_at(word, at).bytes);
+    const std::string_view character = word.substr(at, valid_char_at(word, at).bytes);
     const bool first = at == 0, last = at + character.size() == word.size();
     at += character.size();
     const std::int32_t id = symbol(character, first, last, spelled);
@@ -128,15 +128,17 @@ void Bpe::add_symbols(std::string_view word, std::vector<std::int32_t>& out) con
 }
 
 void Bpe::merge(Scratch& s) const {
+  const auto add = [&](std::int32_t i) {
+    const std::int32_t rank = s.has_pair(i) ? ranks_.find(s.left(i), s.right(i)) : -1;
+    if (rank >= 0) s.heap.push_back({rank, i, s.left(i), s.right(i)});
+    return rank >= 0;
+  };
   const auto consider = [&](std::int32_t i) {
-    if (!s.has_pair(i)) return;
-    const std::int32_t rank = ranks_.find(s.left(i), s.right(i));
-    if (rank < 0) return;
-    s.heap.push_back({rank, i, s.left(i), s.right(i)});
-    std::push_heap(s.heap.begin(), s.heap.end());
+    if (add(i)) std::push_heap(s.heap.begin(), s.heap.end());
   };
   s.link();
-  for (std::int32_t i = 0; i < std::ssize(s.ids); ++i) consider(i);
+  for (std::int32_t i = 0; i < std::ssize(s.ids); ++i) add(i);
+  std::make_heap(s.heap.begin(), s.heap.end());
   while (!s.heap.empty()) {
     std::pop_heap(s.heap.begin(), s.heap.end());
     const Scratch::Entry top = s.heap.back();
@@ -164,7 +166,7 @@ void Bpe::encode(std::string_view word, std::vector<std::int32_t>& out) const {
 void Bpe::find_inner_pairs(const std::vector<Merge>& merges) {
   for (const Merge& merge : merges) {
     const char32_t left = last_character(vocabulary_->token(merge.left));
-    inner_pairs_[character_pair(left, char_at(vocabulary_->token(merge.right), 0).code)] = true;
+    inner_pairs_[character_pair(left, valid_char_at(vocabulary_->token(merge.right), 0).code)] = true;
   }
 }
 
@@ -172,9 +174,9 @@ std::size_t Bpe::first_part(std::string_view word) const {
   if (!cuts_ || word.size() <= kShortWord) return word.size();
   if (options_.whole_words && word.size() <= vocabulary_->longest()) return word.size();
   const auto is_token = [&](char32_t code) { return code < kTable && characters_[code] >= 0; };
-  Char left = char_at(word, 0);
+  Char left = valid_char_at(word, 0);
   for (std::size_t at = left.bytes; at < word.size();) {
-    const Char right = char_at(word, at);
+    const Char right = valid_char_at(word, at);
     if (is_token(left.code) && is_token(right.code) &&
         inner_pairs_.find(character_pair(left.code, right.code)) == nullptr)
       return at;

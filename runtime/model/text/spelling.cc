@@ -1,5 +1,6 @@
 #include "runtime/model/text/spelling.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -37,10 +38,14 @@ std::string printable(std::string_view bytes) {
 }
 
 void append_printable(std::string_view bytes, std::string& out) {
+  std::size_t at = out.size();
+  out.resize(at + 2 * bytes.size());  // the most that it takes
   for (const char c : bytes) {
     const Spelled& spelled = kSpelled[static_cast<unsigned char>(c)];
-    out.append(spelled.text.data(), spelled.bytes);
+    std::copy_n(spelled.text.begin(), 2, out.begin() + static_cast<std::ptrdiff_t>(at));
+    at += spelled.bytes;
   }
+  out.resize(at);
 }
 
 bool to_bytes(std::string_view text, std::string& bytes) {

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/utf8.h"
+#include "runtime/model/text/valid_text.h"
 
 namespace hyperrun {
 namespace {
@@ -129,14 +130,15 @@ void UnicodeForm::apply(std::string& text) const {
   std::size_t copied = 0;  // what is in `out`
   std::size_t inert = 0;   // where the last inert character begins
   for (std::size_t at = 0; at < text.size();) {
-    const Char c = char_at(text, at);
+    const Char c = valid_char_at(text, at);
     if (is_inert(c.code)) {
       inert = at;
       at += c.bytes;
       continue;
     }
     std::size_t end = at;
-    while (end < text.size() && !is_inert(char_at(text, end).code)) end += char_at(text, end).bytes;
+    while (end < text.size() && !is_inert(valid_char_at(text, end).code))
+      end += valid_char_at(text, end).bytes;
     out += std::string_view(text).substr(copied, inert - copied);
     out += normalized(std::string_view(text).substr(inert, end - inert));
     copied = inert = at = end;
