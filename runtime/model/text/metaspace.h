@@ -12,8 +12,11 @@ namespace hyperrun {
 struct Metaspace {
   enum class Prepend : std::uint8_t { kAlways, kFirst, kNever };
 
-  std::string mark;        // one character
-  Prepend prepend;         // where a mark goes before a piece that has none: anywhere, at the text's begin
+  std::string mark;  // one character
+  // Where a mark goes before a piece that has none. kFirst: before a piece with which the normalized text
+  // begins; Hugging Face's library asks for the text before it was normalized, which differs where a
+  // normalizer removes the front.
+  Prepend prepend;
   bool cuts_words = true;  // at each mark
 };
 
