@@ -39,5 +39,42 @@ TEST(RopeFrequencies, AllTheSameOfLinearScaling) {
   }
 }
 
+// The other types are beside NumPy in tests/model/reference; here are their edges.
+TEST(RopeFrequencies, OfDynamicScalingFollowTheLongestText) {
+  const RopeScaling scaling{.type = "dynamic", .factor = 2, .original_sequence = 64};
+  const std::vector<double> plain = rope_frequencies(8, 10000, {});
+  EXPECT_EQ(rope_frequencies(8, 10000, scaling, 64), plain);
+  EXPECT_EQ(rope_frequencies(8, 10000, scaling, 1), plain);
+  const std::vector<double> longer = rope_frequencies(8, 10000, scaling, 128);
+  EXPECT_EQ(longer[0], 1) << "the first pair turns as ever";
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_NEAR(longer[i], std::pow(10000 * std::pow(3, 8 / 6.0), -2.0 * static_cast<double>(i) / 8), 1e-15);
+}
+
+TEST(RopeFrequencies, OfLongRopeChooseTheirFactors) {
+  const RopeScaling scaling{.type = "longrope",
+                            .factor = 4,
+                            .original_sequence = 16,
+                            .short_factor = {1, 2},
+                            .long_factor = {3, 5}};
+  EXPECT_DOUBLE_EQ(rope_frequencies(4, 100, scaling, 16)[1], 0.1 / 2);
+  EXPECT_DOUBLE_EQ(rope_frequencies(4, 100, scaling, 17)[0], 1.0 / 3);
+  EXPECT_DOUBLE_EQ(rope_frequencies(4, 100, scaling, 17)[1], 0.1 / 5);
+  EXPECT_NEAR(rope_magnitude(scaling), std::sqrt(1.5), 1e-15) << "ln 4 is half of ln 16";
+}
+
+TEST(RopeMagnitude, OfYarn) {
+  RopeScaling scaling{.type = "yarn", .factor = std::exp(2), .original_sequence = 16};
+  EXPECT_NEAR(rope_magnitude(scaling), 1.2, 1e-15);
+  EXPECT_EQ(rope_score_factor(scaling), 1);
+  scaling.mscale = 2, scaling.mscale_all_dim = 3;
+  EXPECT_NEAR(rope_magnitude(scaling), 1.4 / 1.6, 1e-15);
+  EXPECT_NEAR(rope_score_factor(scaling), 1.6 * 1.6, 1e-14);
+  scaling.attention_factor = 0.5;
+  EXPECT_EQ(rope_magnitude(scaling), 0.5);
+  scaling.factor = 1, scaling.attention_factor = 0;
+  EXPECT_EQ(rope_magnitude(scaling), 1);
+}
+
 }  // namespace
 }  // namespace hyperrun

@@ -91,6 +91,24 @@ TEST(Touched, WhatIsInThePagesOfACache) {
   EXPECT_EQ(read_of(i, 5), 2 * 96 * 3 * 5 * 2);
   EXPECT_EQ(written_of(i, 1), 2 * 4 * 3 * 8 * 2);
   EXPECT_EQ(written_of(i, 2), 2 * 4 * 3 * 5 * 2);
+  std::get<instr::CachedAttention>(i.op).window = 32;
+  EXPECT_EQ(read_of(i, 4), 2 * 31 * 3 * 8 * 2) << "a window of 32 has 31 positions before its own";
+  EXPECT_EQ(written_of(i, 1), 2 * 4 * 3 * 8 * 2);
+}
+
+// Two FLOPs for each pair, once for the scores and once for the values; one for a query's own key.
+TEST(Work, OfAttentionFollowsThePairs) {
+  Instr i;
+  instr::Attention o{.batch = 2, .seq = 8, .kv_heads = 3, .group = 2, .head_dim = 5, .value_dim = 7};
+  const auto flops = [&] {
+    i.op = o;
+    return work(i, kMesh).flops.value;
+  };
+  EXPECT_EQ(flops(), 2 * 3 * 2 * 64 * (5 + 7));
+  o.window = 3;  // half pairs: 1 and 3 of the first two queries, 5 of each further one
+  EXPECT_EQ(flops(), 2 * 3 * 2 * (1 + 3 + 6 * 5) * (5 + 7));
+  o.causal = false, o.window = 0;
+  EXPECT_EQ(flops(), 2 * 3 * 2 * 128 * (5 + 7));
 }
 
 TEST(Touched, ASlotOfAPortAndAPartOfACopy) {

@@ -167,7 +167,8 @@ TEST_P(Attention, MatchesDouble) {
   }
 }
 
-// Windows of two keys (of one the gradients are nothing but rounding), around the edges of strips, vectors, blocks and panels, and longer than the sequence.
+// Windows of two keys (of one the gradients are nothing but rounding), around the edges of strips, vectors,
+// blocks and panels, and longer than the sequence.
 TEST_P(Attention, WithAWindowMatchesDouble) {
   for (const std::int64_t window : {2, 5, 6, 7, 17, 48, 63, 64, 65, 200})
     for (const std::int64_t seq : {1, 7, 49, 64, 130, 200}) {

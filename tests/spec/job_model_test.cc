@@ -49,9 +49,9 @@ TEST(JobModel, LayersWithAWindow) {
 TEST(JobModel, ScalingsHaveATypeByTheirFields) {
   EXPECT_EQ(read_beside("rope_scaling { factor: 4 }").model.rope_scaling.type, "linear");
   EXPECT_EQ(read_beside("rope_scaling { factor: 4 original_sequence: 8 }").model.rope_scaling.type, "llama3");
-  EXPECT_EQ(
-      read_beside(R"(rope_scaling { factor: 4 original_sequence: 8 rope_type: "yarn" })").model.rope_scaling.type,
-      "yarn");
+  EXPECT_EQ(read_beside(R"(rope_scaling { factor: 4 original_sequence: 8 rope_type: "yarn" })")
+                .model.rope_scaling.type,
+            "yarn");
 }
 
 TEST(JobModel, WhatDoesNotGoWithAFamily) {
@@ -68,10 +68,12 @@ TEST(JobModel, WhatDoesNotGoWithAFamily) {
       {R"(name: "qwen3_moe")", "has experts", "experts"},
       {R"(name: "qwen3_moe" experts { count: 4 ffn: 8 shared: 1 })", "none shared", "norm"},
       {R"(rope_scaling { factor: 4 rope_type: "yarn" })", "on which lengths", "original_sequence"},
-      {R"(rope_scaling { factor: 4 rope_type: "yarn" original_sequence: 8 beta_fast: 1 })", "beta_fast", "32"},
+      {R"(rope_scaling { factor: 4 rope_type: "yarn" original_sequence: 8 beta_fast: 1 })", "beta_fast",
+       "32"},
       {R"(rope_scaling { factor: 4 rope_type: "longrope" original_sequence: 8 short_factor: [1, 2] })",
        "2 numbers in \"short_factor\", and \"longrope\" has one for each of 8 pairs", "8 numbers"},
-      {R"(rope_scaling { factor: 4 rope_type: "linear" long_factor: 1 })", "\"linear\" has none", "0 numbers"},
+      {R"(rope_scaling { factor: 4 rope_type: "linear" long_factor: 1 })", "\"linear\" has none",
+       "0 numbers"},
       {R"(rope_scaling { factor: 4 rope_type: "ntk" })", "unknown", "dynamic"},
   };
   for (const auto& [fields, cause, legal] : kBad) {

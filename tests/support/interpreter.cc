@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "tests/support/attention_sizes.h"
 #include "tests/support/token_formulas.h"
 
 namespace hyperrun::testing {
@@ -366,29 +367,13 @@ class Evaluation {
   }
 
   // --- attention: q[batch, seq, kv, group, dim], k[batch, seq, kv, dim], v[batch, seq, kv, value_dim] ---
-
-  struct Heads {
-    std::int64_t batch, seq, kv, group, dim, value_dim;
-    std::size_t o(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t g) const {
-      return static_cast<std::size_t>((((b * seq + s) * kv + h) * group + g) * value_dim);
-    }
-    std::size_t v(std::int64_t b, std::int64_t s, std::int64_t h) const {
-      return static_cast<std::size_t>(((b * seq + s) * kv + h) * value_dim);
-    }
-    std::size_t q(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t g) const {
-      return static_cast<std::size_t>((((b * seq + s) * kv + h) * group + g) * dim);
-    }
-    std::size_t k(std::int64_t b, std::int64_t s, std::int64_t h) const {
-      return static_cast<std::size_t>(((b * seq + s) * kv + h) * dim);
-    }
-  };
-  Heads heads() const {
+  AttentionSizes heads() const {
     const Ints q = shape(0);
     return {q[0], q[1], q[2], q[3], q[4], shape(2).back()};
   }
 
   template <class F>
-  static void each_query(const Heads& n, F f) {
+  static void each_query(const AttentionSizes& n, F f) {
     for (std::int64_t b = 0; b < n.batch; ++b)
       for (std::int64_t h = 0; h < n.kv; ++h)
         for (std::int64_t g = 0; g < n.group; ++g)
@@ -396,8 +381,8 @@ class Evaluation {
   }
 
   // The probabilities of all keys up to the last that the query at s sees.
-  Values probabilities(const Heads& n, const auto& op, std::int64_t b, std::int64_t s, std::int64_t h,
-                       std::int64_t g) {
+  Values probabilities(const AttentionSizes& n, const auto& op, std::int64_t b, std::int64_t s,
+                       std::int64_t h, std::int64_t g) {
     const std::int64_t keys = op.causal ? s + 1 : n.seq, unseen = op.window > 0 ? s + 1 - op.window : 0;
     const Values &q = in(0), &k = in(1);
     Values p(static_cast<std::size_t>(keys));
@@ -416,12 +401,12 @@ class Evaluation {
     return p;
   }
 
-  static double scale_of(const Heads& n, const auto& op) {
+  static double scale_of(const AttentionSizes& n, const auto& op) {
     return op.scale > 0 ? op.scale : 1 / std::sqrt(static_cast<double>(n.dim));
   }
 
   void operator()(const op::Attention& op) {
-    const Heads n = heads();
+    const AttentionSizes n = heads();
     Values o(n.o(n.batch, 0, 0, 0));
     each_query(n, [&](auto b, auto s, auto h, auto g) {
       const Values p = probabilities(n, op, b, s, h, g);
@@ -435,7 +420,7 @@ class Evaluation {
   }
   // The gradient of a score is ds_t = p_t (dp_t - sum_u p_u dp_u), with dp_t = do . v_t.
   void operator()(const op::AttentionGrad& op) {
-    const Heads n = heads();
+    const AttentionSizes n = heads();
     const Values &q = in(0), &k = in(1), &v = in(2), &d_o = in(5);
     Values dq(q.size()), dk(k.size()), dv(v.size());
     const double scale = scale_of(n, op);

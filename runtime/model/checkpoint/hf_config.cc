@@ -111,7 +111,8 @@ std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::in
   return static_cast<std::int32_t>(begin);
 }
 
-void read_decoder(const JsonFields& fields, const std::string& place, const ModelFamily& family, ModelSpec& m) {
+void read_decoder(const JsonFields& fields, const std::string& place, const ModelFamily& family,
+                  ModelSpec& m) {
   check_computation(fields, family);
   m.layers = positive(fields, "num_hidden_layers", limits::kLayers);
   m.hidden = positive(fields, "hidden_size", limits::kHidden);

@@ -11,7 +11,8 @@ namespace hyperrun {
 
 // Reads rope_theta and rope_scaling (or null), or rope_parameters of newer files, which have theta as well.
 // `place` is the file. model.sequence has to be max_position_embeddings.
-void read_rope(const JsonFields& fields, const std::string& place, const ModelFamily& family, ModelSpec& model);
+void read_rope(const JsonFields& fields, const std::string& place, const ModelFamily& family,
+               ModelSpec& model);
 
 // Writes rope_theta, rope_scaling and what else of the file they depend on.
 void write_rope(const ModelSpec& model, const ModelFamily& family, nlohmann::ordered_json& root);

@@ -1,6 +1,6 @@
 // Builds decoders like Llama: RMS norm before each block, rotary positions, attention, SwiGLU or experts.
-// ModelFamily says in what they differ. Weights have the layout of Hugging Face's checkpoints ([out, in]; heads as
-// kv_heads x group).
+// ModelFamily says in what they differ. Weights have the layout of Hugging Face's checkpoints ([out, in];
+// heads as kv_heads x group).
 #pragma once
 
 #include "runtime/ir/families.h"

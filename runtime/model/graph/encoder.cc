@@ -11,8 +11,6 @@
 namespace hyperrun {
 namespace {
 
-constexpr ModelFamily kNoFamily;
-
 GptNames names_of_layer(const ModelSpec& m, int layer) {
   const std::string hf = fmt::format("vit.encoder.layer.{}.", layer);
   const std::int64_t hidden = m.hidden, heads = std::int64_t{m.heads} * m.head_dim;
@@ -33,7 +31,7 @@ GptNames names_of_layer(const ModelSpec& m, int layer) {
 
 Graph build_encoder(const ModelSpec& model, const ModelUse& use) {
   HR_CHECK(use.slots > 0 && model.kv_heads == model.heads, "an encoder is a sub-model");
-  Builder b(model, use, kNoFamily);
+  Builder b(model, use, family_of(model));
   b.causal = false;
   const GptBlock block(b, GptBlock::Matrices::kOutIn);
   const DimId input = b.graph.add_dim("input", model.inputs),

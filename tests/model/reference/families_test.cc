@@ -1,6 +1,8 @@
 // Each family of models computes what Hugging Face's classes compute: from a config.json and weights that a
 // NumPy implementation makes (reference.py), our scores, and those of texts that grow in a cache, are its
 // scores in float64.
+#include "runtime/ir/families.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +12,6 @@
 #include <sstream>
 
 #include "runtime/base/joined.h"
-#include "runtime/ir/families.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/safetensors.h"
 #include "tests/support/in_process_run.h"
@@ -68,9 +69,13 @@ class Families : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(made.status, 0) << made.text;
   }
 
-  Job job() const {
+  // On one device, or tensor parallel on several.
+  Job job(int devices = 1) const {
     Job job;
+    job.supernode.devices = devices;
     job.supernode.hbm = Bytes(std::int64_t{64} << 20);
+    job.parallel.mesh = {{"tp", devices}};
+    job.parallel.presets = {"tp", "sp"};
     job.model = read_config(made_).model;
     if (family_of(job.model).learned_positions) job.model.positions = job.model.sequence;
     job.model.sequence = kLength;
@@ -86,8 +91,6 @@ class Families : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Families, ScoresAreTheReferences) {
-  Job scoring = job();
-  scoring.training.policy = {.clip = 0.2};
   const SafetensorsReader expected(made_ + "/expected.safetensors");
   RunOptions o;
   o.load_from = made_;
@@ -97,15 +100,20 @@ TEST_P(Families, ScoresAreTheReferences) {
                    .ids = tensor<std::int32_t>(expected, "ids"),
                    .targets = tensor<std::int32_t>(expected, "targets")};
   };
-  const std::vector<float> found = run_in_process(scoring, o).logp, wanted = tensor<float>(expected, "logp");
-  ASSERT_EQ(found.size(), wanted.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
-    EXPECT_NEAR(found[i], wanted[i], kRoundOff * (1 - wanted[i])) << "token " << i;
+  const std::vector<float> wanted = tensor<float>(expected, "logp");
+  for (const int devices : {1, 2}) {
+    Job scoring = job(devices);
+    scoring.training.policy = {.clip = 0.2};
+    const std::vector<float> found = run_in_process(scoring, o).logp;
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], wanted[i], kRoundOff * (1 - wanted[i])) << "token " << i << " on " << devices;
+  }
 }
 
 // Weights come back under the same names, shapes and bits, and config.json as the same model.
 TEST_P(Families, CheckpointsComeBack) {
-  Job training = job();
+  Job training = job(2);
   training.training.lr = training.training.min_lr = 0;
   training.model.experts.bias_rate = std::min(training.model.experts.bias_rate, 1e-38);
   RunOptions o;
