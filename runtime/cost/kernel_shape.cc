@@ -52,7 +52,7 @@ Shape outer(const instr::GroupedOuter& o, std::span<const Instr* const> kernel) 
 }
 
 Shape attention(const auto& o, KernelPass pass) {
-  if (!o.causal) return {};
+  if (!o.causal || o.window > 0) return {};
   return KernelShape{KernelKind::kAttention,
                      pass,
                      {number(o.batch), number(o.kv_heads * o.group), number(o.kv_heads), number(o.head_dim),

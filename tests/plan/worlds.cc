@@ -1,6 +1,8 @@
 #include "tests/plan/worlds.h"
 
 #include "runtime/spec/job_reader.h"
+#include "runtime/spec/profile_reader.h"
+#include "runtime/spec/software_reader.h"
 
 namespace hyperrun::testing {
 
@@ -17,6 +19,13 @@ Job planned_llama(int devices, int layers, int batch) {
     training { steps: 1 batch: )" +
                            std::to_string(batch) + R"( lr: 1e-4 precision: "bfloat16" })";
   return parse_job(text, "planned").job;
+}
+
+Job planned_with_software(int devices, int layers, int batch) {
+  Job job = planned_llama(devices, layers, batch);
+  job.supernode.machine = load_profile("b200", "");
+  job.supernode.machine->software = load_software("megatron", "");
+  return job;
 }
 
 Job planned_tiny(int devices, int layers, int batch, int sequence, Bytes hbm) {
