@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/frameworks/table.h"
+#include "runtime/ir/families.h"
 
 namespace hyperrun::frameworks {
 namespace {
@@ -133,6 +134,11 @@ class JobText {
     number("norm_eps", m.norm_eps, ModelSpec{}.norm_eps);
     if (m.tied_head != gpt2) field("tied_head", m.tied_head ? "true" : "false");
     if (gpt2) number("positions", m.positions, 0);
+    if (m.attention_bias) field("attention_bias", "true");
+    if (m.mlp_bias) field("mlp_bias", "true");
+    number("window", m.window, 0);
+    layer_ranges("window_layers", m.window_layers);
+    number("rotary_dim", m.rotary_dim, 0);
     experts();
     if (latent) latent_attention();
     if (m.mtp.layers > 0) {
@@ -145,6 +151,13 @@ class JobText {
     close();
   }
 
+  void layer_ranges(const char* name, const std::vector<LayerRange>& list) {
+    for (const LayerRange& r : list)
+      line(fmt::format("{} {{ first_layer: {} last_layer: {} every: {} }}", name, r.first_layer, r.last_layer,
+                       r.every),
+           "");
+  }
+
   void experts() {
     const ExpertsSpec &e = job_.model.experts, usual;
     if (e.count == 0) return;
@@ -155,7 +168,10 @@ class JobText {
     number("shared", e.shared, usual.shared);
     number("dense_layers", e.dense_layers, usual.dense_layers);
     unless(usual.scoring, e.scoring, "scoring", in_quotes(e.scoring));
-    if (!e.normalize) field("normalize", "false");
+    const Family& family = family_of(job_.model);
+    if (e.normalize != family.normalizes) field("normalize", e.normalize ? "true" : "false");
+    number("group_best", e.group_best, family.group_best);
+    layer_ranges("dense", e.dense);
     number("scale", e.scale, usual.scale);
     number("aux_loss", e.aux_loss, usual.aux_loss);
     number("bias_rate", e.bias_rate, usual.bias_rate);
@@ -180,11 +196,25 @@ class JobText {
     close();
   }
 
+  void number_list(const char* name, const std::vector<double>& list) {
+    std::string text;
+    for (const double v : list) text += (text.empty() ? "" : ", ") + number_text(v);
+    if (!list.empty()) line(fmt::format("{}: [{}]", name, text), "");
+  }
+
   void rope_scaling() {
     const RopeScaling &s = job_.model.rope_scaling, usual;
     if (s == usual) return;
     open("rope_scaling");
+    if (s.type != kLlama3Rope || s.original_sequence == 0) field("type", in_quotes(s.type));
     field("factor", number_text(s.factor));
+    number("attention_factor", s.attention_factor, usual.attention_factor);
+    number("beta_fast", s.beta_fast, usual.beta_fast);
+    number("beta_slow", s.beta_slow, usual.beta_slow);
+    number("mscale", s.mscale, usual.mscale);
+    number("mscale_all_dim", s.mscale_all_dim, usual.mscale_all_dim);
+    if (!s.truncate) field("truncate", "false");
+    number_list("short_factor", s.short_factor), number_list("long_factor", s.long_factor);
     number("low_freq_factor", s.low_freq_factor, usual.low_freq_factor);
     number("high_freq_factor", s.high_freq_factor, usual.high_freq_factor);
     number("original_sequence", s.original_sequence, usual.original_sequence);

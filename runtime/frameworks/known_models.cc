@@ -30,24 +30,31 @@ constexpr std::array kKnown{
     Known{"llama-3.1-405b", "llama3 405B", "llama", 126, 16384, 128, 8, 128, 53248, 128256, 500000},
     Known{"llama-3.2-1b", "", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 500000, 1e-5, true},
     Known{"llama-3.2-3b", "", "llama", 28, 3072, 24, 8, 128, 8192, 128256, 500000, 1e-5, true},
-    Known{"mistral-7b", "", "llama", 32, 4096, 32, 8, 128, 14336, 32000},
+    Known{"mistral-7b", "", "mistral", 32, 4096, 32, 8, 128, 14336, 32000},
     Known{"mixtral-8x7b", "", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000, 1e6, 1e-5, false, 8, 2, 14336},
     Known{"mixtral-8x22b", "", "mixtral", 56, 6144, 48, 8, 128, 16384, 32768, 1e6, 1e-5, false, 8, 2, 16384},
+    Known{"qwen2.5-0.5b", "", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 1e6, 1e-6, true},
+    Known{"qwen2.5-1.5b", "", "qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 1e6, 1e-6, true},
+    Known{"qwen2.5-3b", "", "qwen2", 36, 2048, 16, 2, 128, 11008, 151936, 1e6, 1e-6, true},
+    Known{"qwen2.5-7b", "", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 1e6, 1e-6},
+    Known{"qwen2.5-14b", "", "qwen2", 48, 5120, 40, 8, 128, 13824, 152064, 1e6, 1e-6},
+    Known{"qwen2.5-32b", "", "qwen2", 64, 5120, 40, 8, 128, 27648, 152064, 1e6, 1e-6},
+    Known{"qwen2.5-72b", "", "qwen2", 80, 8192, 64, 8, 128, 29568, 152064, 1e6, 1e-6},
     Known{"qwen3-0.6b", "qwen3 0.6B", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 1e6, 1e-6, true},
     Known{"qwen3-1.7b", "qwen3 1.7B", "qwen3", 28, 2048, 16, 8, 128, 6144, 151936, 1e6, 1e-6, true},
     Known{"qwen3-4b", "qwen3 4B", "qwen3", 36, 2560, 32, 8, 128, 9728, 151936, 1e6, 1e-6, true},
     Known{"qwen3-8b", "qwen3 8B", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 1e6, 1e-6},
     Known{"qwen3-14b", "qwen3 14B", "qwen3", 40, 5120, 40, 8, 128, 17408, 151936, 1e6, 1e-6},
     Known{"qwen3-32b", "qwen3 32B", "qwen3", 64, 5120, 64, 8, 128, 25600, 151936, 1e6, 1e-6},
-    Known{"qwen3-30b-a3b", "qwen3 30B-A3B", "qwen3", 48, 2048, 32, 4, 128, 6144, 151936, 1e6, 1e-6, false,
+    Known{"qwen3-30b-a3b", "qwen3 30B-A3B", "qwen3_moe", 48, 2048, 32, 4, 128, 6144, 151936, 1e6, 1e-6, false,
           128, 8, 768},
-    Known{"qwen3-235b-a22b", "qwen3 235B-A22B", "qwen3", 94, 4096, 64, 4, 128, 12288, 151936, 1e6, 1e-6,
+    Known{"qwen3-235b-a22b", "qwen3 235B-A22B", "qwen3_moe", 94, 4096, 64, 4, 128, 12288, 151936, 1e6, 1e-6,
           false, 128, 8, 1536},
-    Known{"deepseek-v2-lite", "deepseek_v3 16B", "deepseek_v3", 27, 2048, 16, 16, 192, 10944, 102400, 10000,
+    Known{"deepseek-v2-lite", "deepseek_v3 16B", "deepseek_v2", 27, 2048, 16, 16, 192, 10944, 102400, 10000,
           1e-6, false, 64, 6, 1408, 2, 1},
     Known{"moonlight-16b-a3b", "", "deepseek_v3", 27, 2048, 16, 16, 192, 11264, 163840, 50000, 1e-5, false,
           64, 6, 1408, 2, 1},
-    Known{"deepseek-v2", "deepseek_v3 236B", "deepseek_v3", 60, 5120, 128, 128, 192, 12288, 102400, 10000,
+    Known{"deepseek-v2", "deepseek_v3 236B", "deepseek_v2", 60, 5120, 128, 128, 192, 12288, 102400, 10000,
           1e-6, false, 160, 6, 1536, 2, 1},
     Known{"deepseek-v3", "deepseek_v3 671B", "deepseek_v3", 61, 7168, 128, 128, 192, 18432, 129280, 10000,
           1e-6, false, 256, 8, 2048, 1, 3},
@@ -61,9 +68,15 @@ constexpr std::array kKnown{
     Known{"gpt2-xl", "", "gpt2", 48, 1600, 25, 25, 64, 6400, 50257, 10000, 1e-5, true},
 };
 
+RopeScaling llama_scaling(double factor) {
+  RopeScaling s;
+  s.factor = factor, s.original_sequence = 8192;
+  return s;
+}
+
 // What the families have besides their sizes.
 void complete(ModelSpec& m) {
-  if (m.name == "deepseek_v3") {
+  if (m.name == "deepseek_v2" || m.name == "deepseek_v3") {
     const bool large = m.hidden > 2048;
     m.latent = {large ? 1536 : 0, 512, 128, 64, 128};
     const bool sigmoid = m.vocab != 102400;
@@ -71,6 +84,7 @@ void complete(ModelSpec& m) {
     m.experts.normalize = sigmoid;
     m.experts.scale = sigmoid ? 2.5 : large ? 16 : 1;
     m.experts.bias_rate = sigmoid ? 1e-3 : 0;
+    m.experts.group_best = m.name == "deepseek_v2" ? 1 : 2;
     if (m.experts.count == 256) m.experts.groups = 8, m.experts.group_choices = 4;
     if (m.experts.count == 160) m.experts.groups = 8, m.experts.group_choices = 3;
     if (m.vocab == 163840) m.experts.scale = large ? 2.827 : 2.446;
@@ -87,8 +101,8 @@ ModelSpec model_of(const Known& k) {
   if (k.experts > 0)
     m.experts.choices = k.choices, m.experts.ffn = k.expert_ffn, m.experts.shared = k.shared,
     m.experts.dense_layers = k.dense;
-  if (k.name.starts_with("llama-3.1") || k.name.starts_with("llama-3.3")) m.rope_scaling = {8, 1, 4, 8192};
-  if (k.name.starts_with("llama-3.2")) m.rope_scaling = {32, 1, 4, 8192};
+  if (k.name.starts_with("llama-3.1") || k.name.starts_with("llama-3.3")) m.rope_scaling = llama_scaling(8);
+  if (k.name.starts_with("llama-3.2")) m.rope_scaling = llama_scaling(32);
   complete(m);
   return m;
 }

@@ -57,12 +57,13 @@ struct Launch {
   Real ffn_factor;
   Integer layers, hidden, heads, kv_heads, head_dim, ffn, vocab, padded_vocab, vocab_multiple, sequence,
       positions;
-  Flag rotary, swiglu, grouped_queries, untied, tied, no_bias, qk_norm, learned_positions;
+  Flag rotary, swiglu, grouped_queries, untied, tied, no_bias, qkv_bias, qk_norm, learned_positions;
   Words norm, norm_word, position_kind, tokenizer, tokenizer_model;
-  Real rope_theta, norm_eps, rope_factor, rope_low, rope_high;
+  Real rope_theta, norm_eps, rope_factor, rope_low, rope_high, rope_fast, rope_slow, rope_mscale,
+      rope_mscale_all;
   Words rope_kind;
   Flag llama_rope;
-  Integer rope_original;
+  Integer rope_original, window;
   Integer experts, choices, expert_ffn, shared, shared_ffn, dense_layers, groups, group_choices;
   Words expert_pattern, scoring, balancing;
   Flag normalize, scores_before_choice, expert_bias;

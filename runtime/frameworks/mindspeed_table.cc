@@ -10,7 +10,8 @@ using L = Launch;
 
 constexpr Translation kAlgorithms[] = {
     {"megatron_cp_algo", "ring"}, {"ulysses_cp_algo", "ulysses"}, {"hybrid_cp_algo", "hybrid"}};
-constexpr Translation kRopes[] = {{"llama3", "llama3"}, {"linear", "linear"}, {"rope", "default"}};
+constexpr Translation kRopes[] = {
+    {"llama3", "llama3"}, {"linear", "linear"}, {"yarn", "yarn"}, {"rope", "default"}};
 
 constexpr std::string_view kData = "data", kKernel = "how kernels are made", kChecks = "checks and profiles",
                            kLaunching = "how processes start and find each other",
@@ -18,8 +19,6 @@ constexpr std::string_view kData = "data", kKernel = "how kernels are made", kCh
                            kOverlap = "exchanges overlap with computing as far as streams allow",
                            kEight = "float8: products and their operands are bfloat16",
                            kRewards = "learning from rewards";
-
-constexpr std::string_view kYarn = "YaRN: positions turn as without it";
 
 constexpr auto kOfMindspeed = std::to_array<Row>({
     taken("context-parallel-algo", "parallel.mesh ring, cp", &L::context_kind, kAlgorithms),
@@ -38,10 +37,12 @@ constexpr auto kOfMindspeed = std::to_array<Row>({
     taken("high-freq-factor", "model.rope_scaling.high_freq_factor", &L::rope_high),
     taken("rope-scaling-original-max-position-embeddings", "model.rope_scaling.original_sequence",
           &L::rope_original),
-    alias("original-max-position-embeddings", "model.rope_scaling.original_sequence", &L::rope_original),
     alias("tokenizer-name-or-path", "model.vocab, where nothing else says it", &L::tokenizer_model),
-    gap("rope-scaling-beta-*", kYarn),
-    gap("rope-scaling-mscale*", kYarn),
+    taken("rope-scaling-beta-fast", "model.rope_scaling.beta_fast", &L::rope_fast),
+    taken("rope-scaling-beta-slow", "model.rope_scaling.beta_slow", &L::rope_slow),
+    taken("rope-scaling-mscale", "model.rope_scaling.mscale", &L::rope_mscale),
+    taken("rope-scaling-mscale-all-dim", "model.rope_scaling.mscale_all_dim", &L::rope_mscale_all),
+    taken("sliding-window", "model.window", &L::window),
     gap("longrope-*", "another scaling of positions"),
     no_matter("use-fusion-attn-v2", kKernel),
     no_matter("pre-tockens", kKernel),
@@ -133,7 +134,6 @@ constexpr auto kOfMindspeed = std::to_array<Row>({
     gap("attn-logit-softcapping", "bounded scores"),
     gap("query-pre-attn-scalar", "another scale of scores"),
     gap("interleave-sliding-window", "attention within a window: it is whole here"),
-    gap("sliding-window", "attention within a window: it is whole here"),
     gap("use-glm-rope", "rotation of a part of each head"),
     gap("partial-rotary-factor", "rotation of a part of each head", "1"),
     gap("no-post-layer-norm", "a last norm that is not there"),

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "runtime/frameworks/models.h"
+#include "runtime/ir/families.h"
 
 namespace hyperrun::frameworks {
 namespace {
@@ -11,13 +12,25 @@ void put(std::optional<T>& slot, const U& value, const U& usual) {
   if (value != usual) slot = value;
 }
 
+// "([0]*3+[1]*58)": runs of layers without and with experts.
+std::string pattern_of(const ModelSpec& m) {
+  std::string text;
+  for (std::int32_t first = 0; first < m.layers;) {
+    const bool has = m.experts.in_layer(first);
+    std::int32_t end = first;
+    while (end < m.layers && m.experts.in_layer(end) == has) ++end;
+    text += fmt::format("{}[{}]*{}", text.empty() ? "" : "+", has ? 1 : 0, end - first);
+    first = end;
+  }
+  return "(" + text + ")";
+}
+
 void put_experts(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
   const ExpertsSpec& e = m.experts;
   if (e.count == 0) return;
   l.experts = e.count, l.choices = e.choices, l.expert_ffn = e.ffn;
   if (e.shared > 0) l.shared_ffn = e.shared * e.ffn;
-  if (e.dense_layers > 0)
-    l.expert_pattern = fmt::format("([0]*{}+[1]*{})", e.dense_layers, m.layers - e.dense_layers);
+  if (e.dense_layers > 0 || !e.dense.empty()) l.expert_pattern = pattern_of(m);
   put(l.scoring, e.scoring, std::string("softmax"));
   if (e.scoring == "softmax" && !e.normalize) l.scores_before_choice = true;
   if (e.scoring == "sigmoid" && !e.normalize)
@@ -37,6 +50,10 @@ void put_rope(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
   l.rope_theta = m.rope_theta;
   const RopeScaling& s = m.rope_scaling;
   if (s == RopeScaling{}) return;
+  if (s.type != kLlama3Rope) {
+    cannot.push_back(fmt::format("model.rope_scaling of type {}", s.type));
+    return;
+  }
   if (s.low_freq_factor != 1 || s.high_freq_factor != 4 || s.original_sequence != 8192)
     cannot.emplace_back("model.rope_scaling with other factors than those of Llama 3.1");
   l.llama_rope = true, l.rope_factor = s.factor;
@@ -58,8 +75,14 @@ void flags_of_model(const ModelSpec& m, Launch& l, std::vector<std::string>& can
   }
   l.norm = "RMSNorm", l.swiglu = true, l.no_bias = true;
   put_rope(m, l, cannot);
-  if (m.name == "qwen3") l.qk_norm = true;
-  if (m.name == "deepseek_v3") {
+  const Family& family = family_of(m);
+  if (family.qk_norm) l.qk_norm = true;
+  if (family.qkv_bias) l.qkv_bias = true;
+  if (m.attention_bias) cannot.emplace_back("model.attention_bias");
+  if (m.mlp_bias) cannot.emplace_back("model.mlp_bias");
+  if (m.window > 0) cannot.emplace_back("model.window");
+  if (m.rotary_dim > 0) cannot.emplace_back("model.rotary_dim");
+  if (family.latent) {
     l.latent = true;
     if (m.latent.q_rank > 0) l.q_rank = m.latent.q_rank;
     l.kv_rank = m.latent.kv_rank, l.nope_dim = m.latent.nope_dim, l.rope_dim = m.latent.rope_dim;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/joined.h"
+#include "runtime/ir/families.h"
 
 namespace hyperrun::frameworks {
 namespace {
@@ -90,16 +91,35 @@ class Pattern {
   int depth_ = 0;
 };
 
+// A number N: one of N layers has experts, the first of each N.
+std::optional<std::vector<std::int32_t>> every(const std::string& text, std::int32_t layers) {
+  if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const int n = std::max(1, std::stoi(text));
+  std::vector<std::int32_t> list;
+  for (std::int32_t i = 0; i < layers; ++i) list.push_back(i % n == 0 ? 1 : 0);
+  return list;
+}
+
 void take_dense_layers(Reading& r, ModelSpec& m) {
   if (r.launch.dense_layers) m.experts.dense_layers = std::max(0, *r.launch.dense_layers);
   if (!r.launch.expert_pattern || *r.launch.expert_pattern == "1" || *r.launch.expert_pattern == "-1") return;
-  const auto pattern = Pattern(*r.launch.expert_pattern).all();
-  const bool fits = pattern && static_cast<std::int32_t>(pattern->size()) == m.layers &&
-                    std::ranges::is_sorted(*pattern) && !pattern->empty() && pattern->back() == 1;
-  if (!fits)
-    return r.give_up("moe-layer-freq",
-                     "layers with experts between others: all behind the first have them here");
-  m.experts.dense_layers = static_cast<std::int32_t>(std::ranges::count(*pattern, 0));
+  auto pattern = Pattern(*r.launch.expert_pattern).all();
+  if (!pattern) pattern = every(*r.launch.expert_pattern, m.layers);
+  if (!pattern || static_cast<std::int32_t>(pattern->size()) != m.layers)
+    return r.give_up("moe-layer-freq", fmt::format("a pattern that does not have the {} layers", m.layers));
+  for (std::int32_t i = 0; i < std::min(m.experts.dense_layers, m.layers); ++i)
+    (*pattern)[static_cast<std::size_t>(i)] = 0;
+  m.experts.dense_layers = 0, m.experts.dense.clear();
+  for (std::int32_t first = 0; first < m.layers;) {
+    std::int32_t end = first;
+    while (end < m.layers && (*pattern)[static_cast<std::size_t>(end)] == 0) ++end;
+    if (first == 0)
+      m.experts.dense_layers = end;
+    else if (end > first)
+      m.experts.dense.push_back({first, end - 1, 1});
+    first = end + 1;
+  }
 }
 
 void take_shared(Reading& r, ExpertsSpec& e) {
@@ -141,16 +161,28 @@ void take_experts(Reading& r, ModelSpec& m) {
 void take_rope(Reading& r, ModelSpec& m) {
   const Launch& l = r.launch;
   m.rope_theta = l.rope_theta.value_or(m.rope_theta);
-  const std::string kind = l.rope_kind.value_or(l.llama_rope.value_or(false) ? "llama3" : "default");
-  if (kind == "llama3")
-    m.rope_scaling = {l.rope_factor.value_or(8), l.rope_low.value_or(1), l.rope_high.value_or(4),
-                      l.rope_original.value_or(8192)};
-  else if (kind == "linear")
-    m.rope_scaling = {l.rope_factor.value_or(1), 1, 4, 0};
-  else if (l.rope_factor.value_or(1) != 1)
-    r.give_up("rope-scaling-factor", "a scaling of positions whose kind is not expressed");
-  if (l.position_kind.value_or("") == "yarn")
-    r.give_up("position-embedding-type", "YaRN: positions turn as without it");
+  const bool latent = m.latent.kv_rank > 0 || l.latent.value_or(false) || l.kv_rank.has_value();
+  const bool yarn = l.position_kind.value_or("") == "yarn" || (latent && l.rope_factor.value_or(1) > 1);
+  const std::string kind = l.rope_kind.value_or(l.llama_rope.value_or(false) ? "llama3"
+                                                : yarn                       ? "yarn"
+                                                                             : "default");
+  RopeScaling s;
+  if (kind == "llama3") {
+    s.factor = l.rope_factor.value_or(8), s.original_sequence = l.rope_original.value_or(8192);
+    s.low_freq_factor = l.rope_low.value_or(1), s.high_freq_factor = l.rope_high.value_or(4);
+  } else if (kind == "linear") {
+    s.type = kLinearRope, s.factor = l.rope_factor.value_or(1);
+  } else if (kind == "yarn") {
+    s.type = kYarnRope, s.factor = l.rope_factor.value_or(1);
+    s.original_sequence = l.rope_original.value_or(4096);
+    s.beta_fast = l.rope_fast.value_or(32), s.beta_slow = l.rope_slow.value_or(1);
+    s.mscale = l.rope_mscale.value_or(1), s.mscale_all_dim = l.rope_mscale_all.value_or(0);
+  } else if (l.rope_factor.value_or(1) != 1) {
+    return r.give_up("rope-scaling-factor", "a scaling of positions whose kind is not expressed");
+  } else {
+    return;
+  }
+  m.rope_scaling = s;
 }
 
 void take_latent(Reading& r, ModelSpec& m) {
@@ -162,6 +194,12 @@ void take_latent(Reading& r, ModelSpec& m) {
   m.latent.value_dim = l.value_dim.value_or(m.latent.value_dim > 0 ? m.latent.value_dim : 128);
   m.kv_heads = m.heads;
   m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
+}
+
+bool is_plain_qwen(const ModelSpec& m) {
+  const ExpertsSpec& e = m.experts;
+  return e.count > 0 && e.shared == 0 && e.scoring == "softmax" && e.scale == 1 && e.groups == 1 &&
+         e.bias_rate == 0;
 }
 
 bool is_plain_mixtral(const ModelSpec& m) {
@@ -178,7 +216,10 @@ void take_family(Reading& r, ModelSpec& m) {
                       l.position_kind.value_or("") == "yarn";
   const bool rms = l.norm.value_or("LayerNorm") == "RMSNorm", gated = l.swiglu.value_or(false);
   if (l.latent.value_or(false) || l.kv_rank) {
-    m.name = "deepseek_v3";
+    const ExpertsSpec& e = m.experts;
+    const bool second = e.count > 0 && e.scoring == "softmax" && !e.normalize && e.bias_rate == 0;
+    m.name = second ? "deepseek_v2" : "deepseek_v3";
+    if (second) m.experts.group_best = 1;
     return;
   }
   if (!rotary && !rms && !gated && m.experts.count == 0) {
@@ -186,9 +227,15 @@ void take_family(Reading& r, ModelSpec& m) {
     if (l.no_bias.value_or(false)) r.give_up("disable-bias-linear", "products without biases: gpt2 has them");
     return;
   }
-  m.name = l.qk_norm.value_or(false)                    ? "qwen3"
+  const bool window = l.window.value_or(0) > 0;
+  m.name = l.qk_norm.value_or(false)                    ? is_plain_qwen(m) ? "qwen3_moe" : "qwen3"
+           : l.qkv_bias.value_or(false)                 ? "qwen2"
            : m.experts.count > 0 && is_plain_mixtral(m) ? "mixtral"
+           : window                                     ? "mistral"
                                                         : "llama";
+  if (window) m.window = *l.window;
+  if (m.name.starts_with("qwen3") && l.qkv_bias.value_or(false))
+    r.give_up("add-qkv-bias", "biases of queries, keys and values: " + m.name + " has them with one more");
   if (!rotary) r.leave_out("model.name", "learned positions: " + m.name + " has rotary ones");
   if (!rms) r.leave_out("model.name", "LayerNorm: " + m.name + " has RMSNorm");
   if (!gated) r.leave_out("model.name", "an MLP without SwiGLU: " + m.name + " has one, with a product more");
@@ -282,7 +329,7 @@ ModelSpec model_of_flags(Reading& r, std::int32_t tensor) {
   if (l.untied || l.tied || !r.options.model) m.tied_head = !l.untied.value_or(l.tied ? !*l.tied : false);
   take_experts(r, m);
   if (!r.options.model) take_family(r, m);
-  if (m.name == "deepseek_v3") take_latent(r, m);
+  if (family_of(m).latent) take_latent(r, m);
   if (m.name == "gpt2")
     m.positions = std::max(l.positions.value_or(0), m.sequence);
   else

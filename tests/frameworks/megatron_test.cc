@@ -217,8 +217,12 @@ TEST(Megatron, RoutersAreTheirFlags) {
   EXPECT_EQ(e.bias_rate, 1e-3);
   EXPECT_EQ(e.aux_loss, 1e-4);
   EXPECT_FALSE(with(std::string(kExperts) + "--moe-router-pre-softmax").job.model.experts.normalize);
-  EXPECT_EQ(finding_of(with(std::string(kExperts) + "--moe-layer-freq 2"), "moe-layer-freq").verdict,
-            Verdict::kGap);
+  const ExpertsSpec every_other = with(std::string(kExperts) + "--moe-layer-freq 2").job.model.experts;
+  for (std::int32_t layer = 0; layer < 4; ++layer)
+    EXPECT_EQ(every_other.in_layer(layer), layer % 2 == 0) << layer;
+  EXPECT_EQ(
+      finding_of(with(std::string(kExperts) + "--moe-layer-freq [1,0]*7"), "moe-layer-freq").verdict,
+      Verdict::kGap);
 }
 
 TEST(Megatron, FamiliesFollowFromFlags) {
@@ -226,6 +230,8 @@ TEST(Megatron, FamiliesFollowFromFlags) {
   EXPECT_EQ(with("--qk-layernorm --kv-channels 128").job.model.name, "qwen3");
   EXPECT_EQ(with("--qk-layernorm --kv-channels 128").job.model.head_dim, 128);
   EXPECT_EQ(with("--num-experts 4 --moe-aux-loss-coeff 1e-2").job.model.name, "mixtral");
+  EXPECT_EQ(with("--add-qkv-bias").job.model.name, "qwen2");
+  EXPECT_EQ(with("--qk-layernorm --num-experts 4").job.model.name, "qwen3_moe");
   const Job latent = with(
                          "--multi-latent-attention --q-lora-rank 96 --kv-lora-rank 64 --qk-head-dim 32 "
                          "--qk-pos-emb-head-dim 16 --v-head-dim 32 --mtp-num-layers 1")
@@ -246,15 +252,28 @@ TEST(Megatron, FamiliesFollowFromFlags) {
   EXPECT_EQ(gpt.training.precision, kFloat32);
 }
 
+TEST(Megatron, LatentAttentionMayHaveYarn) {
+  const Job job = with(
+                      "--multi-latent-attention --kv-lora-rank 64 --qk-head-dim 32 --qk-pos-emb-head-dim 16 "
+                      "--v-head-dim 32 --num-experts 4 --moe-router-pre-softmax --rotary-scaling-factor 40 "
+                      "--mscale 0.5 --mscale-all-dim 0.5 --original-max-position-embeddings 2048")
+                      .job;
+  EXPECT_EQ(job.model.name, "deepseek_v2");
+  EXPECT_EQ(job.model.rope_scaling.type, kYarnRope);
+  EXPECT_EQ(job.model.rope_scaling.factor, 40);
+  EXPECT_EQ(job.model.rope_scaling.mscale_all_dim, 0.5);
+  EXPECT_EQ(job.model.rope_scaling.original_sequence, 2048);
+}
+
 TEST(Megatron, WhatAModelLacksIsTold) {
   const ImportedRun run =
       imported("f.txt",
                "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --vocab-size 1000 "
-               "--position-embedding-type rope --squared-relu --add-qkv-bias",
+               "--position-embedding-type rope --squared-relu --window-size 8,0",
                {.devices = 1});
   EXPECT_EQ(run.job.model.name, "llama");
   EXPECT_THAT(run.left_out, SizeIs(4));  // LayerNorm, no SwiGLU, biases, dropout
-  EXPECT_EQ(finding_of(run, "add-qkv-bias").verdict, Verdict::kGap);
+  EXPECT_EQ(finding_of(run, "window-size").verdict, Verdict::kGap);
 }
 
 TEST(Megatron, StagesMayBeUneven) {
