@@ -41,6 +41,9 @@ TEST(RandomJob, DrawsOfEverything) {
     if (job.model.experts.groups > 1) seen.insert("groups of experts");
     if (job.model.experts.capacity.factor > 0) seen.insert("capacity");
     if (job.model.mtp.layers > 0) seen.insert("further tokens");
+    if (job.model.window > 0)
+      seen.insert(job.model.window_layers.empty() ? "windows" : "windows of some layers");
+    if (job.model.mlp_bias) seen.insert("biases");
     seen.insert(job.model.tied_head ? "tied" : "untied");
     if (job.model.sequence % 8 != 0 && job.model.hidden % 8 != 0) seen.insert("uneven");
   }
@@ -72,6 +75,10 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "further tokens",
                                          "deepseek_v3",
                                          "gpt2",
+                                         "qwen2",
+                                         "windows",
+                                         "windows of some layers",
+                                         "biases",
                                          "preset replicas",
                                          "preset sp",
                                          "preset tp",
