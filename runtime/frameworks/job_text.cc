@@ -168,7 +168,7 @@ class JobText {
     number("shared", e.shared, usual.shared);
     number("dense_layers", e.dense_layers, usual.dense_layers);
     unless(usual.scoring, e.scoring, "scoring", in_quotes(e.scoring));
-    const Family& family = family_of(job_.model);
+    const ModelFamily& family = family_of(job_.model);
     if (e.normalize != family.normalizes) field("normalize", e.normalize ? "true" : "false");
     number("group_best", e.group_best, family.group_best);
     layer_ranges("dense", e.dense);
@@ -206,7 +206,7 @@ class JobText {
     const RopeScaling &s = job_.model.rope_scaling, usual;
     if (s == usual) return;
     open("rope_scaling");
-    if (s.type != kLlama3Rope || s.original_sequence == 0) field("type", in_quotes(s.type));
+    if (s.type != kLlama3Rope || s.original_sequence == 0) field("rope_type", in_quotes(s.type));
     field("factor", number_text(s.factor));
     number("attention_factor", s.attention_factor, usual.attention_factor);
     number("beta_fast", s.beta_fast, usual.beta_fast);

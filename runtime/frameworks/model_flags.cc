@@ -75,7 +75,7 @@ void flags_of_model(const ModelSpec& m, Launch& l, std::vector<std::string>& can
   }
   l.norm = "RMSNorm", l.swiglu = true, l.no_bias = true;
   put_rope(m, l, cannot);
-  const Family& family = family_of(m);
+  const ModelFamily& family = family_of(m);
   if (family.qk_norm) l.qk_norm = true;
   if (family.qkv_bias) l.qkv_bias = true;
   if (m.attention_bias) cannot.emplace_back("model.attention_bias");

@@ -44,7 +44,7 @@ class RandomPlans {
   explicit RandomPlans(std::uint64_t seed) : random_(seed) {}
 
   Job next() {
-    const Job base = job_of_text(one_of({kDense, kExperts}));
+    const Job base = parse_job(one_of({kDense, kExperts}), "job.textproto", JobUse::kToBePlanned).job;
     Strategy s;
     const bool experts = base.model.experts.count > 0;
     for (const PlanAxis a :
@@ -62,6 +62,8 @@ class RandomPlans {
     if (micro_batches(s, base.training.batch) == 0) return next();
     Job job = job_of(base, s);
     job.supernode.devices = static_cast<std::int32_t>(s.devices());
+    // The base's pool and flash are those of eight devices.
+    job.supernode.pool = job.supernode.flash = Bytes(0);
     // A mesh without sequence parallelism, and the first layers of each stage, are no strategies, but jobs.
     if (one_of({0, 0, 0, 1}) == 1 && s.experts != PlanExperts::kSpread)
       std::erase(job.parallel.presets, "sp");

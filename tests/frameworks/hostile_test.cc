@@ -50,7 +50,7 @@ TEST(Hostile, DeepAndWideFilesAreTold) {
   EXPECT_THAT(refusal("x.json", "{\"zero_optimization\": " + std::string(3000, '{') + "}"),
               HasSubstr("error[syntax]"));
   EXPECT_THAT(refusal("x.toml", "[training\nsteps = 1"), HasSubstr("x.toml:1:10: error[syntax]"));
-  EXPECT_THAT(refusal("x.yaml", "accelerator:\n\ttp_size: 1\n"), HasSubstr("x.yaml:2:1: error[syntax]"));
+  EXPECT_THAT(refusal("x.yaml", "accelerator:\n\ttp_size: 1\n"), HasSubstr("x.yaml:2:9: error[syntax]"));
   std::string laughs = "accelerator: &a0 [1]\n";
   for (int i = 1; i < 40; ++i) {
     const std::string n = std::to_string(i), before = std::to_string(i - 1);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/frameworks/support.h"
 
 namespace hyperrun::frameworks::testing {
@@ -161,7 +163,9 @@ TEST(Megatron, DevicesAreThoseOfTheLauncher) {
 }
 
 TEST(Megatron, ACommandWithinAStringIsRead) {
-  const ImportedRun run = imported("t.sh", "A='" + kArguments +
+  std::string on_one_line = kArguments;
+  std::ranges::replace(on_one_line, '\n', ' ');
+  const ImportedRun run = imported("t.sh", "A='" + on_one_line +
                                                "'\nsrun -l bash -c \"torchrun --nproc_per_node 8 "
                                                "pretrain_gpt.py $A --use-distributed-optimizer\"\n");
   EXPECT_THAT(run.job.parallel.presets, ElementsAre("dp", "zero1"));
@@ -220,9 +224,8 @@ TEST(Megatron, RoutersAreTheirFlags) {
   const ExpertsSpec every_other = with(std::string(kExperts) + "--moe-layer-freq 2").job.model.experts;
   for (std::int32_t layer = 0; layer < 4; ++layer)
     EXPECT_EQ(every_other.in_layer(layer), layer % 2 == 0) << layer;
-  EXPECT_EQ(
-      finding_of(with(std::string(kExperts) + "--moe-layer-freq [1,0]*7"), "moe-layer-freq").verdict,
-      Verdict::kGap);
+  EXPECT_EQ(finding_of(with(std::string(kExperts) + "--moe-layer-freq [1,0]*7"), "moe-layer-freq").verdict,
+            Verdict::kGap);
 }
 
 TEST(Megatron, FamiliesFollowFromFlags) {

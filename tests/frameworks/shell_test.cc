@@ -151,7 +151,7 @@ TEST(Shell, EndsWhatDoesNotEnd) {
                     "28; do A=$A$A; done"),
               HasSubstr("too long"));
   EXPECT_THAT(fault("X='eval \"$X\"'\neval \"$X\""), HasSubstr("nested too deeply"));
-  EXPECT_THAT(fault(std::string(5000, '(')), HasSubstr("nested deeper"));
+  EXPECT_THAT(fault(std::string(5000, '(')), HasSubstr("\"((\" without"));
   EXPECT_THAT(words("while true; do A=1; done\nrun --a $A"), ElementsAre("run", "--a", "1"));
 }
 

@@ -125,7 +125,7 @@ TEST(ImportRun, AScriptGoesThereAndBack) {
       hyperrun({"plan", "job.textproto", "--leaders", "2", "--ranges", "0", "--flags", "megatron"}),
       Seconds(120));
   ASSERT_THAT(plan, Succeeded()) << plan;
-  const std::size_t begin = plan.out.find("\n--");
+  const std::size_t begin = plan.out.rfind("\n\n--");
   ASSERT_NE(begin, std::string::npos) << plan;
   put(workspace / "flags.txt", plan.out.substr(begin));
   const Finished again =
@@ -161,7 +161,7 @@ TEST(ImportRun, OptionsAreChecked) {
       {{"import", "train.sh", "--out", "o", "--set", "GPUS"}, 2, {"--set: error[usage]", "NAME=VALUE"}},
       {{"import", "train.sh", "--out", "o", "--devices", "0"}, 2, {"--devices"}},
       {{"import", "train.sh", "--out", "o", "--model", "gone.json"}, 6, {"gone.json"}},
-      {{"import", "train.sh", "--out", "o", "--profile", "nobody"}, 3, {"nobody"}},
+      {{"import", "train.sh", "--out", "o", "--profile", "nobody"}, 6, {"nobody"}},
       {{"plan", "job.textproto", "--flags", "megaton"},
        2,
        {"--flags: error[usage]", "legal: megatron, mindspeed, torchtitan, deepspeed, hyper-parallel"}},

@@ -589,17 +589,5 @@ TEST(Search, MoreLeadersIncludeFewerLeaders) {
   EXPECT_LE(many.leaders.front().simulated, few.leaders.front().simulated);
 }
 
-TEST(Leaders, WithoutTransfersHaveNoPolicy) {
-  const Job job = planned_llama(2, 2, 4);
-  Strategy s;
-  s[PlanAxis::kData] = 2, s.memory = PlanMemory::kHyperOffload;
-  const SimulatedCandidate leader = simulate_or_repair(job, spaces().front(), s, {});
-  ASSERT_GT(leader.simulated, 0);
-  EXPECT_EQ(leader.strategy.memory, PlanMemory::kNone);
-  Space asked = spaces().front();
-  asked.only = {constraint_of("memory=hyperoffload")};
-  EXPECT_EQ(simulate_or_repair(job, asked, s, {}).strategy.memory, PlanMemory::kHyperOffload);
-}
-
 }  // namespace
 }  // namespace hyperrun::testing

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "runtime/plan/constraint.h"
 #include "runtime/plan/layer_profile_cache.h"
 #include "runtime/plan/simulated_candidate.h"
 #include "runtime/plan/space.h"
@@ -127,6 +128,18 @@ TEST(Transfers, SmallTensorsPayLatencyEach) {
                       with_transfers(f, Tier::kPool, cache.machine(), job.supernode.hbm).time;
   // The optimizer has two moments of nine tensors in eight layers, all beyond HBM.
   EXPECT_GT(more, 2 * 8 * 9 * 1e6);
+}
+
+TEST(Leaders, WithoutTransfersHaveNoPolicy) {
+  const Job job = planned_llama(2, 2, 4);
+  Strategy s;
+  s[PlanAxis::kData] = 2, s.memory = PlanMemory::kHyperOffload;
+  const SimulatedCandidate leader = simulate_or_repair(job, spaces().front(), s, {});
+  ASSERT_GT(leader.simulated, 0);
+  EXPECT_EQ(leader.strategy.memory, PlanMemory::kNone);
+  Space asked = spaces().front();
+  asked.only = {constraint_of("memory=hyperoffload")};
+  EXPECT_EQ(simulate_or_repair(job, asked, s, {}).strategy.memory, PlanMemory::kHyperOffload);
 }
 
 }  // namespace

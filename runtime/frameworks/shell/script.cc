@@ -162,8 +162,16 @@ class Reader {
         }
   }
 
+  static bool mentions(const std::string& value, const std::string& name) {
+    return value.find("$" + name + " ") != std::string::npos ||
+           value.find("${" + name + "}") != std::string::npos;
+  }
+
   void assign(const Assignment& a) {
     if (a.is_array) return assign_array(a);
+    // A list that grows (A="$A --flag") is empty at first. A=$A alone hands on what only a run knows.
+    if (a.value.chars.find_first_of(" \n") != std::string::npos && mentions(a.value.chars, a.name))
+      variables_.by_name.try_emplace(a.name, Variable{{Text{}}, {}, false});
     Text value = expander_.text(a.value);
     Variable& v = variables_.by_name[a.name];
     if (a.index) return assign_element(v, a, std::move(value));

@@ -331,7 +331,7 @@ class Parser {
       if (skip_redirection()) continue;
       if (is_break(s_[i_])) break;
       Assignment a;
-      if (at_assignment(a) && (c.words.empty() || declares(c)))
+      if ((c.words.empty() || declares(c)) && at_assignment(a))
         c.assignments.push_back(std::move(a));
       else
         c.words.push_back(word());
