@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <map>
 
 #include "runtime/base/error.h"
@@ -67,10 +68,34 @@ class TableReader {
     }
     if (s.has_value && is_absent(s.value) && !has_word(*row, s.value))
       return {s, Verdict::kNoMatter, "left open"};
-    return take(s, *row);
+    const std::size_t given = s.value.size();
+    const Setting& known = without_unset(s, std::holds_alternative<Launch::Flag Launch::*>(row->slot));
+    Finding finding = take(known, *row);
+    if (known.value.size() < given) {
+      finding.setting = s;
+      finding.meaning += fmt::format("; what {} adds is not known: --set NAME=...", joined(s.unknown));
+    }
+    return finding;
   }
 
  private:
+  // The setting without the variables at its end that nobody has set. In "--flag $MORE" and "--size 8 $MORE"
+  // they hold flags of their own, if anything. `stands_alone`: the flag needs no value, so that even the
+  // first word may be one.
+  const Setting& without_unset(const Setting& s, bool stands_alone) {
+    if (s.unknown.empty()) return s;
+    Setting known = s;
+    for (std::size_t at = known.value.rfind('$'); at != std::string::npos; at = known.value.rfind('$')) {
+      const bool is_word =
+          known.value.find(' ', at) == std::string::npos && (at == 0 || known.value[at - 1] == ' ');
+      if (!is_word || (at == 0 && !stands_alone)) break;
+      known.value.resize(at == 0 ? 0 : at - 1);
+    }
+    if (known.value.size() == s.value.size()) return s;
+    known.has_value = !known.value.empty();
+    return shortened_.emplace_back(std::move(known));
+  }
+
   static bool has_word(const Row& row, std::string_view value) {
     return std::ranges::any_of(row.words, [&](const Translation& t) { return t.theirs == value; });
   }
@@ -159,6 +184,7 @@ class TableReader {
   const Table& table_;
   Launch& launch_;
   std::map<const void*, const Setting*> filled_by_;
+  std::deque<Setting> shortened_;  // settings that filled_by_ names, without unset variables
   int suggestions_ = 0;
 };
 

@@ -171,6 +171,18 @@ TEST(Megatron, ACommandWithinAStringIsRead) {
   EXPECT_THAT(run.job.parallel.presets, ElementsAre("dp", "zero1"));
 }
 
+// The values of variables that nobody has set are flags of their own, or nothing.
+TEST(Megatron, AnUnsetVariableBehindAFlagIsNotItsValue) {
+  std::string on_one_line = kArguments;
+  std::ranges::replace(on_one_line, '\n', ' ');
+  const ImportedRun run =
+      imported("t.sh", "torchrun --nproc_per_node 8 pretrain_gpt.py " + on_one_line +
+                           " --use-distributed-optimizer $SP --init-method-std 0.01 $MORE\n");
+  EXPECT_THAT(run.job.parallel.presets, ElementsAre("dp", "zero1"));
+  EXPECT_EQ(run.job.training.init_std, 0.01);
+  EXPECT_THAT(finding_of(run, "use-distributed-optimizer").meaning, HasSubstr("$SP adds is not known"));
+}
+
 TEST(Megatron, ContextIsARingOrHeads) {
   EXPECT_THAT(mesh(with("--context-parallel-size 4")), ElementsAre("dp 2", "ring 4"));
   EXPECT_THAT(mesh(with("--context-parallel-size 4 --cp-comm-type a2a")), ElementsAre("dp 2", "cp 4"));
