@@ -65,7 +65,7 @@ struct ImportArguments {
   std::string file;       // a llama2.c model, .bin; or the launch script or configuration of a run
   std::string tokenizer;  // a llama2.c tokenizer, .bin; may be empty
   std::string out;        // the folder to make; of a run the job to write
-  // Of a run; see RunImport.
+  // These are for runs alone; RunImport explains them.
   std::string from, model, profile, recipe;
   std::int32_t devices = 0, vocab = 0;  // 0: not given
   std::vector<std::string> variables;   // NAME=VALUE

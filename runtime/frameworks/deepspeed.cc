@@ -33,7 +33,7 @@ void take_zero(Reading& r, Parallelism& layout) {
   if (shard > 0 && layout.data % shard == 0) layout.replicas = layout.data / shard, layout.data = shard;
 }
 
-// Of the batch, the micro-batch and the number of micro-batches the third follows from two.
+// Any two of the batch, the micro-batch and the number of micro-batches give the third.
 void take_parts(Reading& r, const Parallelism& layout) {
   const Launch& l = r.launch;
   const std::int32_t replicas = layout.batch_parts();

@@ -1,4 +1,4 @@
-// What came of each setting of a configuration.
+// The settings of a configuration, each with what an import made of it.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ const Framework* recognise(const std::filesystem::path& path, std::string_view c
 ImportedRun import_run(const std::filesystem::path& path, const RunImport& options);
 ImportedRun import_run(const std::filesystem::path& path, std::string_view content, const RunImport& options);
 
-// What came of each setting, as a table for people.
+// A table for people: each setting, and what the import made of it.
 std::string import_report(const ImportedRun& run, const std::string& path);
 
 }  // namespace hyperrun::frameworks

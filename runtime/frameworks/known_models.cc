@@ -74,7 +74,7 @@ RopeScaling llama_scaling(double factor) {
   return s;
 }
 
-// What the families have besides their sizes.
+// Fills in what all published models of a family share besides their sizes.
 void complete(ModelSpec& m) {
   if (m.name == "deepseek_v2" || m.name == "deepseek_v3") {
     const bool large = m.hidden > 2048;

@@ -1,6 +1,6 @@
-// What the configuration of a run says, in the terms that frameworks share. The tables of the frameworks
-// (table.h) fill it from flags and write flags from it; job_of() and launch_of() of each framework give it
-// the meaning that it has there. A member is empty where the configuration does not say it.
+// A run's configuration, in the terms that frameworks share. The tables of the frameworks (table.h) fill it
+// from flags and write flags from it; Framework::to_job and Framework::from_job give it the meaning that it
+// has there. A member is empty where the configuration does not say it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Launch {
   Words context_kind;        // "ring", "ulysses" or "hybrid"
   Words hierarchical_sizes;  // "2 4": devices that exchange heads, devices of a ring
 
-  // Where optimizer state, gradients and weights lie.
+  // The places of optimizer state, gradients and weights.
   Flag distributed_optimizer, own_sharding, keeps_gathered;
   Integer zero;
   Words zero_word;   // "0" to "3"

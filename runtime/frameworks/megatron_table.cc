@@ -200,7 +200,7 @@ constexpr auto kRows = std::to_array<Row>({
     no_matter("deepspeed*", kLaunching),
     no_matter("no-pipeline-parallel", kLaunching),
 
-    // What changes nothing that a job says.
+    // These change nothing that a job says.
     no_matter("log-*", kLogging),
     no_matter("no-log-*", kLogging),
     no_matter("tensorboard-*", kLogging),
@@ -465,7 +465,7 @@ constexpr auto kRows = std::to_array<Row>({
     no_matter("env-vars*", kLaunching),
     no_matter("variant", kData),
 
-    // What a job cannot say.
+    // A job cannot say these.
     gap("partition-activations", "kept inputs of layers that are split over tp"),
     gap("embed-layernorm", "a norm behind the embedding"),
     gap("glu-activation", "another activation", "swiglu"),

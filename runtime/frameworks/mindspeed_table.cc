@@ -1,4 +1,4 @@
-// What MindSpeed-LLM adds to the arguments of Megatron-LM.
+// The arguments that MindSpeed-LLM adds to those of Megatron-LM.
 #include <array>
 
 #include "runtime/frameworks/tables.h"

@@ -27,15 +27,7 @@ std::vector<ShardRule> expert_rules(const Parallelism& l) {
   return rules;
 }
 
-std::vector<MeshAxis> mesh_of(const Parallelism& l) {
-  std::vector<MeshAxis> mesh{{"pp", l.pipeline}, {"replicas", l.replicas}, {"dp", l.data},  {"ep", l.expert},
-                             {"ring", l.ring},   {"cp", l.ulysses},        {"tp", l.tensor}};
-  if (l.pipeline_is_inner) std::rotate(mesh.begin(), mesh.begin() + 1, mesh.begin() + 4);
-  std::erase_if(mesh, [](const MeshAxis& a) { return a.size == 1; });
-  return mesh;
-}
-
-// Where the axis of a preset stands in mesh_of().
+// The axes of a mesh, major first, each with its size.
 struct KnownAxis {
   std::string_view name;
   std::int32_t Parallelism::*size;
@@ -45,6 +37,14 @@ constexpr std::array kAxes{
     KnownAxis{"dp", &Parallelism::data},     KnownAxis{"ep", &Parallelism::expert},
     KnownAxis{"ring", &Parallelism::ring},   KnownAxis{"cp", &Parallelism::ulysses},
     KnownAxis{"tp", &Parallelism::tensor}};
+
+std::vector<MeshAxis> mesh_of(const Parallelism& l) {
+  std::vector<MeshAxis> mesh;
+  for (const KnownAxis& a : kAxes) mesh.push_back({std::string(a.name), l.*a.size});
+  if (l.pipeline_is_inner) std::rotate(mesh.begin(), mesh.begin() + 1, mesh.begin() + 4);
+  std::erase_if(mesh, [](const MeshAxis& a) { return a.size == 1; });
+  return mesh;
+}
 
 }  // namespace
 

@@ -42,9 +42,9 @@ std::vector<std::int32_t> even_layers(std::int32_t stages, std::int32_t layers);
 // The layers of each stage, whether they are spread evenly or not.
 std::vector<std::int32_t> layers_of(const Parallelism& layout, std::int32_t layers);
 
-// Where experts lie if `experts` devices have different ones, in the manner of Megatron-LM and torchtitan:
-// the devices are neighbours, along the tensor axis first (if experts are not split themselves), then along
-// the context where replicas are too few, then among replicas. `replicas` counts all of them;
+// The placement of experts if `experts` devices have different ones, in the manner of Megatron-LM and
+// torchtitan: the devices are neighbours, along the tensor axis first (if experts are not split themselves),
+// then along the context where replicas are too few, then among replicas. `replicas` counts all of them;
 // `context_first`: the context comes before replicas in any case. Throws kBadValue with the places of the
 // settings.
 void place_experts(Parallelism& layout, std::int32_t replicas, std::int32_t experts,

@@ -13,7 +13,7 @@
 
 namespace hyperrun::frameworks {
 
-// What the user adds to a configuration.
+// The options with which a user completes a configuration.
 struct ImportOptions {
   std::optional<std::int32_t> devices;
   std::optional<ModelSpec> model;  // of a config.json

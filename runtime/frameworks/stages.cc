@@ -193,7 +193,7 @@ void take_stages(Reading& r, Parallelism& layout) {
     take_ends(r, layout, layers);
   if (l.idle_layers) take_idle_layers(r, layout, layers);
   if (layout.stages.empty() && layers % (layout.pipeline * layout.chunks) != 0) {
-    // Where only the model's name says how many layers there are, code divides them that is not read.
+    // A model that is only named has its layers divided by code that is not read.
     if (l.layers)
       throw bad_stages(
           r, fmt::format("{} layers do not divide over {} stages", layers, layout.pipeline * layout.chunks),

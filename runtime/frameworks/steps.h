@@ -1,4 +1,4 @@
-// What all frameworks have in common: devices, the batch, the optimizer, and the machine.
+// The part of an import that all frameworks share: devices, the batch, the optimizer, and the machine.
 #pragma once
 
 #include <string>

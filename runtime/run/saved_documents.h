@@ -1,4 +1,4 @@
-// What a checkpoint has beside its weights: the model's and the tokenizer's files. A run writes back what it
+// The files of a checkpoint beside its weights: the model's and the tokenizer's. A run writes back what it
 // was given, also the files that it does not read itself, so that other programs load its checkpoints as they
 // load what it began with.
 #pragma once

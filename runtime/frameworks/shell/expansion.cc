@@ -42,7 +42,7 @@ bool matches_glob(std::string_view text, std::string_view glob) {
          fnmatch(std::string(glob).c_str(), std::string(text).c_str(), 0) == 0;
 }
 
-// What a word has become so far.
+// The fields that a word has become so far, and the one that is being made.
 struct Expander::Field {
   std::vector<Text> done;
   Text current;

@@ -64,7 +64,7 @@ inline bool has_mark(std::string_view text) { return text.find(kMarkBegin) != st
 bool is_mark(std::string_view text);
 // The text as it was written: "/data/$NAME".
 std::string without_marks(std::string_view text);
-// What the marks of the text stand for: "$NAME".
+// The unset variables and commands that the text's marks stand for, each as it was written: "$NAME".
 std::vector<std::string> marks_of(std::string_view text);
 
 }  // namespace hyperrun::shell

@@ -43,7 +43,7 @@ enum class CommandKind : std::uint8_t {
   kArithmetic,  // (( ... ))
 };
 
-// What follows a command.
+// The condition under which the next command runs; kPipe: beside this one.
 enum class Then : std::uint8_t { kNext, kIfDone, kUnlessDone, kPipe };
 
 struct Clause {
