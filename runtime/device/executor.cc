@@ -201,6 +201,26 @@ class Executor::Impl {
     const std::size_t sent = c.back ? 2 : 0;
     p.args.send_counts = part(sent), p.args.send_starts = part(sent + 1);
     p.args.recv_counts = part(2 - sent), p.args.recv_starts = part(3 - sent);
+    require_room(p);
+  }
+
+  // Refuses rows beyond the end of the output. Without a capacity there is room for all; with one, and none
+  // dropped, only for an even load.
+  static void require_room(const PreparedInstr& p) {
+    std::int64_t end = 0;
+    for (std::size_t m = 0; m < p.args.recv_counts.size(); ++m)
+      end = std::max(end, p.args.recv_starts[m] + p.args.recv_counts[m]);
+    const auto& c = std::get<instr::Collective>(p.instr->op);
+    const Operand& out = p.instr->out[0];
+    const std::int64_t room = out.bytes.value / static_cast<std::int64_t>(size_of(c.dtype));
+    if (end <= room) return;
+    throw Error(Code::kDoesNotFit,
+                fmt::format("{} experts of a device got {} rows, its memory has room for {}", c.experts,
+                            end / c.inner, room / c.inner))
+        .at("model.experts.capacity.factor")
+        .legal(fmt::format("{:.2g} times the factor, or more, for this load",
+                           static_cast<double>(end) / static_cast<double>(room)))
+        .fix("raise the factor, or leave the capacity out: then memory has room for every load");
   }
 
   bool nothing_under_way() const {

@@ -221,6 +221,15 @@ std::string heading(const Framework& framework, const std::filesystem::path& pat
       path.filename().string(), framework.title);
 }
 
+// Frameworks that drop no token allocate what arrives. A job plans its memory before it runs: for an even
+// load, unless the run says otherwise.
+void assume_even_load(Reading& r) {
+  ExpertsSpec& experts = r.job.model.experts;
+  if (experts.count == 0 || experts.capacity.factor > 0) return;
+  experts.capacity = {.factor = 1, .drop = false};
+  r.assume("model.experts.capacity", "memory for an even load of the experts; none is dropped");
+}
+
 // A job that breaks a rule of jobs is told at the setting that the field came from.
 Error at_setting(const Error& e, const Reading& r) {
   std::string cause = e.cause();
@@ -294,6 +303,7 @@ ImportedRun import_run(const std::filesystem::path& path, std::string_view conte
   Reading reading(std::move(launch), std::move(findings), given);
   if (framework->kind == FrameworkKind::kLlamaFactory) take_deepspeed_file(path, reading, settings.notes);
   framework->to_job(reading);
+  assume_even_load(reading);
 
   ImportedRun run;
   run.framework = framework;

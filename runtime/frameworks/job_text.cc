@@ -180,6 +180,7 @@ class JobText {
     if (e.capacity.factor > 0) {
       open("capacity");
       field("factor", number_text(e.capacity.factor));
+      if (!e.capacity.drop) field("drop", "false");
       close();
     }
     close();

@@ -41,8 +41,8 @@ void put_experts(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot
   l.balancing = e.aux_loss > 0 ? "aux_loss" : "none";
   put(l.aux_loss, e.aux_loss, 0.0);
   if (e.bias_rate > 0) l.expert_bias = true, l.bias_rate = e.bias_rate;
-  if (e.capacity.factor > 0) l.capacity = e.capacity.factor;
-  if (e.capacity.group > 0) cannot.emplace_back("model.experts.capacity.group");
+  if (e.capacity.factor > 0 && e.capacity.drop) l.capacity = e.capacity.factor;
+  if (e.capacity.group > 0 && e.capacity.drop) cannot.emplace_back("model.experts.capacity.group");
 }
 
 void put_rope(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {

@@ -38,7 +38,8 @@ std::int64_t groups_touched(std::int64_t count, std::int64_t size) {
 }
 
 // The most rows of experts that a device can get. A token brings a row for each expert that it chose, at most
-// one for each expert of the device. An expert takes no more of each group than its capacity.
+// one for each expert of the device. With a capacity, memory holds no
+// more of each group.
 std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
   const Tensor& rows = graph[t];
   std::array<std::int64_t, 3> local{};

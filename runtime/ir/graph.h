@@ -78,8 +78,8 @@ struct Tensor {
   // the number of rows of each expert.
   TensorId counts;
   std::int32_t choices = 0;
-  // Set only where experts have a capacity: of each `group` consecutive tokens of a sequence, an expert takes
-  // at most `capacity`. 0: all.
+  // Set only where experts have a capacity: memory holds `capacity` rows of an expert for each `group`
+  // consecutive tokens of a sequence. 0: all that can come.
   std::int32_t capacity = 0, group = 0;
   // Set only on count tensors, [experts, batch, seq]: how many int32 vectors [experts of a device] it holds.
   // It is 1 after dispatch, and one for each source device after the exchange.

@@ -47,6 +47,7 @@ struct SupernodeSpec {
 struct CapacitySpec {
   double factor = 0;       // 0: there is no bound
   std::int32_t group = 0;  // divides the sequence; 0: the whole sequence
+  bool drop = true;        // false: other choices are kept, while the device's rows have room
 
   bool operator==(const CapacitySpec&) const = default;
 };

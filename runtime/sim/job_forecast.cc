@@ -35,7 +35,7 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
     pairs += double_pairs(m.sequence, m.sequence, l < m.layers ? m.window_of(l) : 0);
   }
   // Tokens beyond an expert's capacity are not computed.
-  const double kept = e.capacity.factor > 0 ? std::min(1.0, e.capacity.factor) : 1.0;
+  const double kept = e.capacity.factor > 0 && e.capacity.drop ? std::min(1.0, e.capacity.factor) : 1.0;
   const double mixture = static_cast<double>(hidden * e.count) +
                          3.0 * static_cast<double>(hidden * e.ffn) * (kept * e.choices + e.shared);
   const std::int64_t matrices = family_of(m).learned_positions ? 2 : 3;  // a GELU has no gate beside it

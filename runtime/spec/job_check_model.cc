@@ -253,6 +253,11 @@ class ModelChecker {
   }
 
   void capacity(const CapacitySpec& c) {
+    if (!c.drop && c.factor < 1)
+      report(Code::kBadValue, "an even share of the rows has no room, and none may be dropped",
+             "model.experts.capacity.factor")
+          .legal("1 or more, with drop: false")
+          .fix("raise it, or leave drop out");
     if (c.group == 0 || job_.model.sequence % c.group == 0) return;
     report(Code::kBadValue,
            fmt::format("groups of {} tokens do not divide {}", c.group, of(job_.model.sequence, "sequence")),

@@ -155,6 +155,7 @@ template <class Visitor>
 void fields(Visitor& v, CapacitySpec& c) {
   v.real("factor", c.factor, Need::kRequired, kAboveZero);
   v.integer("group", c.group, Need::kOptional, {0, 1 << 24});
+  v.flag("drop", c.drop);
 }
 
 template <class Visitor>

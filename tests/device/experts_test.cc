@@ -1,5 +1,6 @@
 // Mixtures of experts: kernels against the definition in double, and every way to spread experts against one
 // device.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -322,6 +323,32 @@ TEST(ExpertCapacity, BoundsTheMemory) {
   EXPECT_EQ(largest_rows(job, rows), 3 * tokens / 4);
   job.model.experts.capacity = {.factor = 1, .group = 1};
   EXPECT_EQ(largest_rows(job, rows), 2 * tokens) << "one of each group of a token";
+}
+
+// Without drops a capacity bounds memory alone: the run is the same to the bit.
+TEST(ExpertCapacity, DropsNothing) {
+  Job job = job_of("ep:4", kMixtral);
+  const RunResult with_all = run_in_process(job, {.steps = 2});
+  const std::int64_t most = largest_rows(job, "layers.0.experts.rows");
+  job.model.experts.capacity = {.factor = 3, .drop = false};
+  EXPECT_EQ(largest_rows(job, "layers.0.experts.rows"), most * 3 / 4);
+  const RunResult bounded = run_in_process(job, {.steps = 2});
+  EXPECT_EQ(bounded.losses, with_all.losses);
+  EXPECT_EQ(bounded.weights, with_all.weights);
+}
+
+// Routing is never even to the row, so the first step of this run brings some device more than an even share.
+TEST(ExpertCapacity, MoreThanItsRoomIsAnError) {
+  Job job = job_of("ep:4", kMixtral);
+  job.model.experts.capacity = {.factor = 1, .drop = false};
+  try {
+    run_in_process(job, {.steps = 1});
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit) << e.what();
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("its memory has room for 64"));
+    EXPECT_EQ(e.place(), "model.experts.capacity.factor");
+  }
 }
 
 // Bytes of rows that all devices send together: each row of a token whose expert is on another device, to the

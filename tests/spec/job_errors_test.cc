@@ -128,6 +128,8 @@ const Bad kBad[] = {
      "choices 2 of the 1 experts in the groups of a token", "2 or more", "raise group_choices"},
     {"heads: 4", "heads: 4 experts { count: 4 ffn: 8 capacity { factor: 1 group: 5 } }", Code::kBadValue,
      "6:59", "groups of 5 tokens do not divide sequence 32", "1, 2, 4, 8, 16, 32"},
+    {"heads: 4", "heads: 4 experts { count: 4 ffn: 8 capacity { factor: 0.5 drop: false } }", Code::kBadValue,
+     "6:49", "none may be dropped", "1 or more"},
     {"heads: 4", "heads: 4 experts { count: 4 ffn: 8 capacity { group: 8 } }", Code::kMissingField, "6:38",
      "\"capacity\" has no \"factor\"", "above 0"},
     {"heads: 4", "heads: 4 name: \"mixtral\"", Code::kMissingField, "6:12", "\"model\" has no \"experts\"",

@@ -53,9 +53,10 @@ std::pair<TensorId, TensorId> ExpertsBlock::route(const std::string& at, const s
   // choices) x (mean probability), over the tokens of a micro-batch, which has its share of the step's loss.
   const double tokens = static_cast<double>(b_.use.batch) * b_.model.sequence;
   const double aux = spec_.aux_loss * spec_.count / (spec_.choices * tokens) * b_.use.loss_scale;
+  const std::int32_t admitted = spec_.capacity.drop ? capacity_ : 0;
   const op::Route how{
       spec_.choices, spec_.scoring == "sigmoid", spec_.normalize, spec_.scale, aux,
-      spec_.groups,  spec_.group_choices,        capacity_,       group_,      spec_.group_best};
+      spec_.groups,  spec_.group_choices,        admitted,        group_,      spec_.group_best};
   const auto routed = b_.nodes(at + "route", how, inputs,
                                {Tensor{at + "gates", DType::kF32, {b_.batch, b_.seq, choices_}},
                                 Tensor{at + "ids", DType::kI32, {b_.batch, b_.seq, choices_}},
