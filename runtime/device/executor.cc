@@ -1,5 +1,6 @@
 #include "runtime/device/executor.h"
 
+#include <fmt/core.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
