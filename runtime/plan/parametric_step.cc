@@ -1,6 +1,7 @@
 #include "runtime/plan/parametric_step.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -155,14 +156,29 @@ void ParametricStep::find_splits() {
 
 bool ParametricStep::divides(const Mesh& mesh, std::int64_t batch) const {
   return std::ranges::all_of(splits_, [&](const Split& s) {
-    return (s.dim == batch_ ? batch : graph_[s.dim].size) % mesh.size(s.axes) == 0;
+    return graph_[s.dim].pads || (s.dim == batch_ ? batch : graph_[s.dim].size) % mesh.size(s.axes) == 0;
   });
+}
+
+// Lengthens dimensions that pad as the shard pass would for this mesh (pad_dims() in runtime/shard/rules.h).
+void ParametricStep::pad(const Mesh& mesh) {
+  for (std::size_t d = 0; d < graph_.dims.size(); ++d) {
+    Dim& dim = graph_.dims[d];
+    if (!dim.pads) continue;
+    std::int64_t multiple = 1;
+    for (const Split& s : splits_)
+      if (s.dim.index() == d) multiple = std::lcm(multiple, mesh.size(s.axes));
+    dim.size -= dim.padding;
+    dim.padding = (multiple - dim.size % multiple) % multiple;
+    dim.size += dim.padding;
+  }
 }
 
 void ParametricStep::resize(const Mesh& mesh, std::int64_t batch) {
   const bool same_mesh = std::exchange(resized_, true) && program_.mesh == mesh;
   if (same_mesh && graph_.dims[batch_.index()].size == batch) return;
   graph_.dims[batch_.index()].size = batch;
+  pad(mesh);
   program_.mesh = mesh;
   for (std::size_t k = 0; k < bytes_.size(); ++k)
     if (!same_mesh || kind_has_batch_[k]) bytes_[k] = -1;

@@ -59,6 +59,7 @@ class ParametricStep {
   void find_contents();
   void find_batch_dependence();
   void find_splits();
+  void pad(const Mesh& mesh);
   void resize_instr(Instr& instr, const Node& node);
   Node to_kinds(const Node& node) const;
   Bytes bytes_of(TensorId t);  // of a frozen step

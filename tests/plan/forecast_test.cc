@@ -274,6 +274,23 @@ TEST(StepProfile, GatheredHeadsDoNotDependOnEarlierSizes) {
   }
 }
 
+// A vocabulary that no axis divides is padded, differently for each size of the axes that split it.
+TEST(StepProfile, PaddedVocabulariesDoNotDependOnEarlierSizes) {
+  Job job = planned_llama(8, 4, 64);
+  job.model.vocab = 32003;
+  LayerProfileCache cache(job);
+  for (const std::int32_t tensor : {2, 1, 4, 8})
+    for (const std::int32_t zero : {0, 1, 3}) {
+      Strategy s;
+      s[PlanAxis::kData] = 8 / tensor, s[PlanAxis::kTensor] = tensor;
+      s.zero = zero;
+      LayerProfileCache fresh(job);
+      const StepProfile *known = cache.profile(s), *alone = fresh.profile(s);
+      ASSERT_TRUE(known != nullptr && alone != nullptr) << describe(s);
+      EXPECT_EQ(*known, *alone) << describe(s);
+    }
+}
+
 // Micro-batches of other sizes: parts that do not depend on them are not computed again.
 TEST(StepProfile, MicroBatchesDoNotDependOnEarlierSizes) {
   for (const Job& job : {planned_llama(16, 4, 64), planned_mixture(16, 4, 64)})

@@ -47,7 +47,7 @@ class SmallWorld : public ::testing::TestWithParam<World> {
     if (GetParam() == World::kLayers) return planned_llama(4, 4, 4);
     if (GetParam() == World::kSoftware) return planned_with_software(4, 2, 4);
     Job job = planned_llama(4, 2, 4);
-    if (GetParam() == World::kUnevenUnits) return slow_down_beyond(3, job), job;
+    if (GetParam() == World::kUnevenUnits) return job.model.vocab = 32001, slow_down_beyond(3, job), job;
     if (GetParam() == World::kSlowBus) {
       job = planned_mixture(4, 2, 4);
       return slow_down_beyond(2, job), job;
