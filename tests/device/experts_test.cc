@@ -346,7 +346,7 @@ TEST(ExpertCapacity, MoreThanItsRoomIsAnError) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kDoesNotFit) << e.what();
-    EXPECT_THAT(e.what(), ::testing::HasSubstr("its memory has room for 64"));
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("its memory has room for 128"));
     EXPECT_EQ(e.place(), "model.experts.capacity.factor");
   }
 }
