@@ -117,6 +117,14 @@ ImportedRun read_again(const ExportedRun& written, const Framework& framework, c
   return imported(file_name(framework), written.text, options);
 }
 
+// The model of a job that comes back. No flag says how much memory experts have that drop no token, so an
+// import assumes an even load.
+ModelSpec with_even_load(ModelSpec model) {
+  if (model.experts.count > 0 && model.experts.capacity.factor == 0)
+    model.experts.capacity = {.factor = 1, .drop = false};
+  return model;
+}
+
 class OutAndIn : public ::testing::TestWithParam<FrameworkKind> {};
 
 TEST_P(OutAndIn, IsTheIdentity) {
@@ -135,7 +143,7 @@ TEST_P(OutAndIn, IsTheIdentity) {
     ASSERT_EQ(run.job.memory, job.memory);
     ASSERT_EQ(run.job.supernode.devices, job.supernode.devices);
     if (framework.notation == Notation::kArguments) {
-      ASSERT_EQ(run.job.model, job.model) << written.text;
+      ASSERT_EQ(run.job.model, with_even_load(job.model)) << written.text;
     }
     for (const Finding& f : run.findings)
       ASSERT_NE(f.verdict, Verdict::kGap) << f.setting.name << ": " << f.meaning;
@@ -169,7 +177,7 @@ TEST(Export, ModelsOfAllFamiliesComeBack) {
     const ExportedRun written = export_run(job, framework_of(FrameworkKind::kMegatron));
     ASSERT_THAT(written.cannot, IsEmpty());
     RunImport options{.devices = 1};
-    EXPECT_EQ(imported("f.txt", written.text, options).job.model, job.model) << written.text;
+    EXPECT_EQ(imported("f.txt", written.text, options).job.model, with_even_load(job.model)) << written.text;
   }
 }
 
