@@ -14,6 +14,10 @@ namespace hyperrun::frameworks {
 namespace {
 
 constexpr TrainingDefaults kDefaults{.framework = "DeepSpeed", .clip_norm = 0};
+// transformers, training_args.py. LLaMA-Factory and files with "auto" are run by it.
+constexpr TrainingDefaults kTrainer{
+    .framework = "Hugging Face's Trainer", .weight_decay = 0, .precision = kBfloat16, .lr = 5e-5};
+constexpr std::int32_t kMicroBatchOfTrainer = 8;
 
 std::int32_t degree(const Launch::Integer& given) { return std::max(1, given.value_or(1)); }
 
@@ -33,8 +37,9 @@ void take_zero(Reading& r, Parallelism& layout) {
   if (shard > 0 && layout.data % shard == 0) layout.replicas = layout.data / shard, layout.data = shard;
 }
 
-// Any two of the batch, the micro-batch and the number of micro-batches give the third.
-void take_parts(Reading& r, const Parallelism& layout) {
+// Any two of the batch, the micro-batch and the number of micro-batches give the third. `trainer`: what is
+// left open is as Hugging Face's Trainer has it.
+void take_parts(Reading& r, const Parallelism& layout, bool trainer) {
   const Launch& l = r.launch;
   const std::int32_t replicas = layout.batch_parts();
   std::int32_t batch = l.batch.value_or(0), micro = l.micro_batch.value_or(0),
@@ -50,6 +55,11 @@ void take_parts(Reading& r, const Parallelism& layout) {
           .legal(fmt::format("a multiple of {}", parts));
     micro = static_cast<std::int32_t>(batch / parts);
   }
+  if (micro == 0 && trainer)
+    micro = kMicroBatchOfTrainer,
+    r.assume("training.micro_batches",
+             fmt::format("{} sequences in each of {}, the default of Hugging Face's Trainer", micro,
+                         std::max(1, steps)));
   if (micro == 0)
     micro = 1,
     r.assume("training.micro_batches", "one sequence a micro-batch, as the configuration leaves it open");
@@ -76,7 +86,34 @@ void take_tiers(Reading& r) {
 
 }  // namespace
 
-void deepspeed_to_job(Reading& r) {
+namespace {
+
+// In a file of Hugging Face's Trainer, "auto" stands for an argument of the Trainer.
+bool has_autos(Reading& r) {
+  bool found = false;
+  for (Finding& f : r.findings)
+    if (f.setting.value == "auto" && f.verdict == Verdict::kNoMatter) {
+      found = true;
+      if (f.meaning == kLeftOpen) f.meaning = "as Hugging Face's Trainer is told";
+    }
+  return found;
+}
+
+// The precision where nobody says it.
+void take_precision(Reading& r, const std::string& why) {
+  Launch& l = r.launch;
+  if (l.bfloat16.value_or(false) || l.float16.value_or(false)) return;
+  const auto open = [&](const char* name) {
+    return std::ranges::any_of(
+        r.findings, [&](const Finding& f) { return f.setting.name == name && f.setting.value == "auto"; });
+  };
+  const bool any = l.bfloat16 || l.float16;
+  if (any && !open("bf16.enabled") && !open("bfloat16.enabled") && !open("fp16.enabled")) return;
+  l.bfloat16 = true;
+  r.assume("training.precision", why);
+}
+
+void to_job(Reading& r, bool trainer) {
   const Launch& l = r.launch;
   Parallelism layout;
   layout.tensor = degree(l.tensor), layout.pipeline = degree(l.pipeline), layout.ulysses = degree(l.ulysses);
@@ -93,15 +130,70 @@ void deepspeed_to_job(Reading& r) {
   }
   take_zero(r, layout);
   r.job.parallel = parallel_of(layout);
-  take_parts(r, layout);
+  take_parts(r, layout, trainer);
   const bool all = l.recompute_all.value_or(false) || l.recompute_layers.value_or(0) >= r.job.model.layers;
   if (!all && l.recompute_layers.value_or(0) > 0)
     r.give_up("activation_checkpointing.number_checkpoints",
               "checkpoints of some layers: which, the model's code says");
   r.job.training.recompute = recompute_specs({all ? "full" : "none"}, layers_of(layout, r.job.model.layers));
-  take_training(r, kDefaults);
+  take_training(r, trainer ? kTrainer : kDefaults);
   take_tiers(r);
   take_machine(r, devices, "h100");
+}
+
+// What a stage of LLaMA-Factory has beside a loss of each next token.
+std::string_view lack_of_stage(std::string_view stage) {
+  if (stage == "dpo" || stage == "kto")
+    return "learning from preferences: the pairs, and the memory and passes of the reference model, are left "
+           "out";
+  if (stage == "ppo")
+    return "learning from rewards: generation, and the models of reward, value and reference, are left out";
+  if (stage == "rm") return "a model of rewards: its head and the pairs are left out";
+  return "not known to hyperrun; a loss of each next token stands in its place";
+}
+
+void take_method(Reading& r) {
+  const Launch& l = r.launch;
+  const std::string stage = l.training_stage.value_or("sft"), kind = l.finetuning.value_or("lora");
+  if (stage != "sft" && stage != "pt") r.give_up("stage", std::string(lack_of_stage(stage)));
+  const std::string all = ": all weights are trained here, with their gradients and optimizer state";
+  if (!l.finetuning)
+    r.leave_out("finetuning_type", "lora, the default of LLaMA-Factory" + all);
+  else if (kind != "full")
+    r.give_up("finetuning_type", (kind == "freeze" ? "a part of the layers" : "adapters alone") + all);
+}
+
+void take_checkpointing(Reading& r) {
+  Launch& l = r.launch;
+  if (l.no_recompute.value_or(false) || l.recompute_all.value_or(false)) return;
+  if (l.recompute_all)
+    r.set_aside("gradient_checkpointing",
+                "LLaMA-Factory recomputes unless disable_gradient_checkpointing: true");
+  if (!l.no_recompute)
+    r.assume("training.recompute",
+             "full, the default of LLaMA-Factory; disable_gradient_checkpointing: true ends it");
+  l.recompute_all = true;
+}
+
+}  // namespace
+
+void deepspeed_to_job(Reading& r) {
+  const bool trainer = has_autos(r);
+  if (trainer)
+    take_precision(r, "bfloat16: \"auto\" is bf16 or fp16 of Hugging Face's Trainer, which are not known");
+  to_job(r, trainer);
+}
+
+void llama_factory_to_job(Reading& r) {
+  has_autos(r);
+  take_method(r);
+  take_checkpointing(r);
+  take_precision(r, "bfloat16, as most published weights are: neither bf16 nor fp16 is set");
+  if (!r.launch.sequence) {
+    r.launch.sequence = 2048;
+    r.assume("model.sequence", "2048, the default of LLaMA-Factory's cutoff_len");
+  }
+  to_job(r, true);
 }
 
 void deepspeed_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {

@@ -145,8 +145,6 @@ constexpr auto kRows = std::to_array<Row>({
     gap("torch_autocast.*", "autocast: products are as training.precision says"),
 });
 
-constexpr Translation kFinetuning[] = {{"full", "full"}};
-
 constexpr auto kOfLlamaFactory = std::to_array<Row>({
     taken("model_name_or_path", "model", &L::model),
     taken("per_device_train_batch_size", "training.micro_batches", &L::micro_batch),
@@ -164,16 +162,16 @@ constexpr auto kOfLlamaFactory = std::to_array<Row>({
     taken("bf16", "training.precision", &L::bfloat16),
     alias("pure_bf16", "training.precision; masters are float32 here", &L::bfloat16),
     taken("fp16", "training.precision bfloat16, which has as many bytes", &L::float16),
-    taken("gradient_checkpointing", "training.recompute full", &L::recompute_all),
-    alias("use_unsloth_gc", "training.recompute full", &L::recompute_all),
+    taken("disable_gradient_checkpointing", "training.recompute", &L::no_recompute),
+    alias("gradient_checkpointing", "training.recompute full", &L::recompute_all),
     taken("sequence_parallel_size", "parallel.mesh cp", &L::ulysses),
     taken("seed", "run.seed", &L::seed),
-    taken("finetuning_type", "all weights are trained", &L::finetuning, kFinetuning),
+    taken("finetuning_type", "all weights are trained", &L::finetuning),
+    taken("stage", "a loss of each next token", &L::training_stage),
     alias("fsdp", "parallel.presets zero3", &L::fsdp_words),
     alias("deepspeed", "the fields of that file", &L::deepspeed_file),
 
     no_matter("trust_remote_code", kPath),
-    no_matter("stage", kData),
     no_matter("do_train", kData),
     no_matter("do_eval", "evaluation"),
     no_matter("do_predict", "evaluation"),
@@ -219,8 +217,8 @@ constexpr auto kOfLlamaFactory = std::to_array<Row>({
     no_matter("train_on_prompt", kData),
     no_matter("mask_history", kData),
     no_matter("include_num_input_tokens_seen", kLogging),
-    no_matter("disable_gradient_checkpointing", "recomputation as gradient_checkpointing says"),
     no_matter("use_reentrant_gc", kKernel),
+    gap("use_unsloth_gc", "kept inputs of layers in the host's memory: they stay in HBM here"),
     no_matter("upcast_*", kKernel),
     no_matter("use_cache", kKernel),
     no_matter("torch_compile", kKernel),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hyperrun::frameworks {
@@ -21,6 +22,9 @@ enum class Verdict : std::uint8_t {
   kNoMatter,  // it changes nothing that a job says
   kGap,       // the job cannot say it
 };
+
+// Finding::meaning of a setting whose value says that it has none: "null", "auto".
+inline constexpr std::string_view kLeftOpen = "left open";
 
 struct Finding {
   Setting setting;

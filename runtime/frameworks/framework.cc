@@ -24,7 +24,7 @@ const std::array kFrameworks{
     Framework{FrameworkKind::kDeepspeed, "deepspeed", "DeepSpeed", deepspeed_table, deepspeed_to_job,
               deepspeed_from_job, Notation::kJson},
     Framework{FrameworkKind::kLlamaFactory, "llama-factory", "LLaMA-Factory", llama_factory_table,
-              deepspeed_to_job},
+              llama_factory_to_job},
     Framework{FrameworkKind::kHyperParallel, "hyper-parallel", "hyper-parallel", hyper_parallel_table,
               hyper_parallel_to_job, hyper_parallel_from_job, Notation::kYaml},
     Framework{FrameworkKind::kMindformers, "mindformers", "MindFormers", mindformers_table,

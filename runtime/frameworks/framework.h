@@ -50,6 +50,7 @@ void mindspeed_to_job(Reading& reading);
 void megatron_bridge_to_job(Reading& reading);
 void torchtitan_to_job(Reading& reading);
 void deepspeed_to_job(Reading& reading);
+void llama_factory_to_job(Reading& reading);
 void hyper_parallel_to_job(Reading& reading);
 void mindformers_to_job(Reading& reading);
 void megatron_from_job(const Job& job, Launch& launch, std::vector<std::string>& cannot);

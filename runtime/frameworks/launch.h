@@ -49,10 +49,11 @@ struct Launch {
   // Recomputation.
   Words recompute, recompute_method, recompute_every, recompute_words, select_words;
   Integer recompute_layers;
-  Flag recompute_all, recompute_selective, recompute_norm, recompute_activation;
+  Flag recompute_all, recompute_selective, recompute_norm, recompute_activation,
+      no_recompute;
 
   // The model.
-  Words model, flavor, architecture, finetuning, deepspeed_file;
+  Words model, training_stage, flavor, architecture, finetuning, deepspeed_file;
   Integer ffn_multiple;
   Real ffn_factor;
   Integer layers, hidden, heads, kv_heads, head_dim, ffn, vocab, padded_vocab, vocab_multiple, sequence,

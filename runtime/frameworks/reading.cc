@@ -23,6 +23,12 @@ void Reading::give_up(std::string_view name, const std::string& why) {
     if (f.setting.name == name && f.verdict == Verdict::kTaken) f.verdict = Verdict::kGap, f.meaning = why;
 }
 
+void Reading::set_aside(std::string_view name, const std::string& why) {
+  for (Finding& f : findings)
+    if (f.setting.name == name && f.verdict == Verdict::kTaken)
+      f.verdict = Verdict::kNoMatter, f.meaning = why;
+}
+
 std::string Reading::place(std::string_view field) const {
   const Finding* f = find(findings, field);
   return f == nullptr ? "" : f->setting.place;

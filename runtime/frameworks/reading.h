@@ -42,6 +42,8 @@ class Reading {
   }
   // Declares that the settings of this name cannot be expressed after all.
   void give_up(std::string_view name, const std::string& why);
+  // Declares that the settings of this name change nothing after all.
+  void set_aside(std::string_view name, const std::string& why);
 
   // The setting that was taken as a field that begins so: "--num-layers 32 (train.sh:40:5)"; empty: none.
   std::string origin(std::string_view field) const;

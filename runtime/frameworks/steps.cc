@@ -124,7 +124,7 @@ void take_training(Reading& r, const TrainingDefaults& d) {
   real(t.init_std, l.init_std, d.init_std, "init_std");
   take_betas(r, t);
   take_steps(r, t);
-  t.lr = l.lr.value_or(0);
+  real(t.lr, l.lr, d.lr, "lr");
   t.min_lr = l.min_lr ? *l.min_lr : decimal(t.lr * l.min_lr_share.value_or(d.min_lr_share), 15);
   if (t.min_lr > t.lr) {
     r.give_up("min-lr", "a last rate above the first");

@@ -30,6 +30,7 @@ struct TrainingDefaults {
   double beta2 = 0.999, eps = 1e-8, weight_decay = 0.01, clip_norm = 1, init_std = 0.02;
   double min_lr_share = 0;
   std::string_view precision = "float32";
+  double lr = 0;  // 0: there is none
 };
 void take_training(Reading& reading, const TrainingDefaults& defaults);
 // The inverse.

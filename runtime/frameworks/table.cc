@@ -67,7 +67,7 @@ class TableReader {
       return {s, row->verdict, std::string(row->meaning)};
     }
     if (s.has_value && is_absent(s.value) && !has_word(*row, s.value))
-      return {s, Verdict::kNoMatter, "left open"};
+      return {s, Verdict::kNoMatter, std::string(kLeftOpen)};
     const std::size_t given = s.value.size();
     const Setting& known = without_unset(s, std::holds_alternative<Launch::Flag Launch::*>(row->slot));
     Finding finding = take(known, *row);

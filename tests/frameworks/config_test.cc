@@ -146,6 +146,92 @@ TEST(LlamaFactory, AYamlNamesAFileOfDeepspeed) {
   EXPECT_EQ(finding_of(lora, "lora_rank").verdict, Verdict::kGap);
 }
 
+std::string assumed(const ImportedRun& run, std::string_view field) {
+  for (const Assumption& a : run.assumptions)
+    if (a.field == field) return a.text;
+  return "";
+}
+
+std::string with_factory(const std::string& more) {
+  return "model_name_or_path: Qwen/Qwen3-8B\n" + more;
+}
+
+TEST(LlamaFactory, LayersRecomputeUnlessThatIsOff) {
+  const auto policy = [](const std::string& more) {
+    const ImportedRun run = imported("x.yaml", with_factory("finetuning_type: full\n" + more), {.devices = 2});
+    return run.job.training.recompute.empty() ? "none" : run.job.training.recompute[0].policy;
+  };
+  EXPECT_EQ(policy(""), "full");
+  EXPECT_EQ(policy("disable_gradient_checkpointing: false\n"), "full");
+  EXPECT_EQ(policy("gradient_checkpointing: false\n"), "full");
+  EXPECT_EQ(policy("disable_gradient_checkpointing: true\n"), "none");
+  EXPECT_EQ(policy("disable_gradient_checkpointing: true\ngradient_checkpointing: true\n"), "full");
+  const ImportedRun run = imported("x.yaml", with_factory("finetuning_type: full\n"), {.devices = 2});
+  EXPECT_THAT(assumed(run, "training.recompute"), HasSubstr("full, the default of LLaMA-Factory"));
+}
+
+TEST(LlamaFactory, WhatIsLeftOpenIsAsTheTrainerHasIt) {
+  const ImportedRun run = imported("x.yaml", with_factory("finetuning_type: full\n"), {.devices = 2});
+  const TrainingSpec& t = run.job.training;
+  EXPECT_EQ(t.lr, 5e-5);
+  EXPECT_EQ(t.weight_decay, 0);
+  EXPECT_EQ(t.clip_norm, 1);
+  EXPECT_EQ(t.beta2, 0.999);
+  EXPECT_EQ(t.batch, 16);
+  EXPECT_EQ(t.micro_batches, 1);
+  EXPECT_EQ(t.precision, kBfloat16);
+  EXPECT_EQ(run.job.model.sequence, 2048);
+  for (const char* field : {"training.lr", "training.micro_batches"})
+    EXPECT_THAT(assumed(run, field), HasSubstr("the default of Hugging Face's Trainer")) << field;
+  EXPECT_THAT(assumed(run, "training.precision"), HasSubstr("bfloat16"));
+  EXPECT_THAT(assumed(run, "model.sequence"), HasSubstr("cutoff_len"));
+}
+
+TEST(LlamaFactory, WhatAStageHasBesideIsTold) {
+  const auto found = [](const std::string& more, const char* name) {
+    return finding_of(imported("x.yaml", with_factory(more), {.devices = 2}), name);
+  };
+  for (const char* stage : {"sft", "pt"})
+    EXPECT_EQ(found(std::string("stage: ") + stage + "\n", "stage").verdict, Verdict::kTaken);
+  for (const auto& [stage, part] : std::vector<std::pair<std::string, std::string>>{
+           {"dpo", "reference model"}, {"kto", "reference model"}, {"ppo", "generation"}, {"rm", "head"}}) {
+    const Finding f = found("stage: " + stage + "\n", "stage");
+    EXPECT_EQ(f.verdict, Verdict::kGap);
+    EXPECT_THAT(f.meaning, HasSubstr(part));
+  }
+  EXPECT_THAT(found("finetuning_type: lora\n", "finetuning_type").meaning, HasSubstr("adapters alone"));
+  // Adapters are trained where nothing is said.
+  const ImportedRun silent = imported("x.yaml", with_factory("stage: sft\n"), {.devices = 2});
+  ASSERT_EQ(silent.left_out.size(), 1U);
+  EXPECT_THAT(silent.left_out[0].text, HasSubstr("lora, the default"));
+}
+
+TEST(Deepspeed, AutoIsWhatTheTrainerIsTold) {
+  const Folder folder;
+  const RunImport options{.devices = 8, .model = folder.put("config.json", kConfig)};
+  const ImportedRun run = imported("ds.json", R"({
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_clipping": "auto",
+    "bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"},
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "weight_decay": "auto"}},
+    "zero_optimization": {"stage": 2}})",
+                                   options);
+  EXPECT_EQ(run.job.training.precision, kBfloat16);
+  EXPECT_EQ(run.job.training.lr, 5e-5);
+  EXPECT_EQ(run.job.training.weight_decay, 0);
+  EXPECT_EQ(run.job.training.clip_norm, 1);
+  EXPECT_EQ(run.job.training.batch, 64);
+  for (const char* field : {"training.precision", "training.lr", "training.micro_batches"})
+    EXPECT_THAT(assumed(run, field), HasSubstr("Hugging Face's Trainer")) << field;
+  // Without "auto" the file is DeepSpeed's own.
+  const ImportedRun own = imported("ds.json", R"({"train_batch_size": 8, "zero_optimization": {"stage": 2}})", options);
+  EXPECT_EQ(own.job.training.precision, kFloat32);
+  EXPECT_EQ(own.job.training.lr, 0);
+  // What the file says itself stands.
+  const ImportedRun half = imported(
+      "ds.json", R"({"train_batch_size": "auto", "fp16": {"enabled": false}, "zero_optimization": {"stage": 2}})", options);
+  EXPECT_EQ(half.job.training.precision, kFloat32);
+}
+
 TEST(HyperParallel, AYamlBecomesAJob) {
   const std::string yaml = R"(model:
   pretrained_model_name_or_path: Qwen/Qwen3-30B-A3B
