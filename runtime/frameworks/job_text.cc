@@ -113,6 +113,7 @@ class JobText {
     if (reading_.options.devices) devices = "--devices";
     line(fmt::format("devices: {}", job_.supernode.devices), devices);
     field("profile", in_quotes(job_.supernode.profile));
+    unless(std::string(), job_.supernode.software, "software", in_quotes(job_.supernode.software));
     close();
   }
 

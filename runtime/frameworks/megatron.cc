@@ -12,6 +12,7 @@
 #include "runtime/frameworks/recomputation.h"
 #include "runtime/frameworks/stages.h"
 #include "runtime/frameworks/steps.h"
+#include "runtime/frameworks/tables.h"
 
 namespace hyperrun::frameworks {
 namespace {
@@ -121,7 +122,38 @@ void take_offloads(Reading& r) {
   if (l.offloads_activations.value_or(false)) take_offload(r, {"activations"});
 }
 
-void to_job(Reading& r, const std::string& usual_context, const std::string& machine, bool bridge = false) {
+// Whether the setting asks for an overlap, and does not only tune one.
+bool asks_for_overlap(const Setting& s) {
+  if (s.name.starts_with("no-") || s.name.starts_with("disable-") || (s.has_value && says_off(s.value)))
+    return false;
+  for (const std::string_view part : {"overlap", "mc2", "ascend-coc", "async-comm", "delay-wgrad", "defer-"})
+    if (s.name.find(part) != std::string::npos) return true;
+  return false;
+}
+
+// The software profiles of these frameworks overlap nothing, whatever the script asks for.
+void tell_overlaps(Reading& r) {
+  const std::string& software = r.job.supernode.software;
+  if (software.empty()) return;
+  for (Finding& f : r.findings) {
+    if (f.verdict != Verdict::kNoMatter || (f.meaning != kOverlapping && f.meaning != kBesideProducts)) continue;
+    if (!asks_for_overlap(f.setting)) {
+      f.meaning = fmt::format("how exchanges overlap: none does with the software \"{}\"", software);
+      continue;
+    }
+    f.verdict = Verdict::kGap;
+    f.meaning = fmt::format(
+        "the software \"{}\" overlaps nothing; a job without supernode.software overlaps all that streams allow",
+        software);
+  }
+}
+
+struct Usual {
+  std::string context, machine, software;
+  bool bridge = false;
+};
+
+void to_job(Reading& r, const Usual& usual) {
   const Launch& l = r.launch;
   Parallelism layout;
   layout.tensor = degree(r, l.tensor, "parallel.mesh tp");
@@ -129,7 +161,7 @@ void to_job(Reading& r, const std::string& usual_context, const std::string& mac
   layout.sequence = l.sequence_parallel.value_or(false) && layout.tensor > 1;
   layout.pipeline_is_inner = l.pipeline_is_inner.value_or(false) && layout.pipeline > 1;
   r.job.model = model_of_flags(r, layout.tensor);
-  take_context(r, layout, usual_context);
+  take_context(r, layout, usual.context);
   const std::int32_t devices = required_devices(r), replicas = left_for_data(r, layout, devices);
   take_experts(r, layout, replicas);
   take_replicas(r, layout);
@@ -139,7 +171,7 @@ void to_job(Reading& r, const std::string& usual_context, const std::string& mac
   take_batch(r, l.batch.value_or(0), l.micro_batch.value_or(1), replicas);
   take_recompute(r, layers_of(layout, r.job.model.layers));
   take_training(r, kDefaults);
-  if (!bridge && (!l.hidden_dropout || !l.attention_dropout))
+  if (!usual.bridge && (!l.hidden_dropout || !l.attention_dropout))
     r.leave_out("model", "dropout of 0.1, the default of Megatron-LM: there is none here");
   take_offloads(r);
   if (l.paired_passes.value_or(false) || l.paired_passes_here.value_or(false)) {
@@ -148,16 +180,17 @@ void to_job(Reading& r, const std::string& usual_context, const std::string& mac
       for (const char* name : {"overlap-moe-expert-parallel-comm", "moe-fb-overlap"})
         r.give_up(name, "a step of one micro-batch has no passes to pair");
   }
-  take_machine(r, devices, machine);
+  take_machine(r, devices, usual.machine, usual.software);
+  tell_overlaps(r);
 }
 
 }  // namespace
 
-void megatron_to_job(Reading& r) { to_job(r, "ring", "h100"); }
+void megatron_to_job(Reading& r) { to_job(r, {"ring", "h100", "megatron"}); }
 
 void mindspeed_to_job(Reading& r) {
   const bool two_dies = r.launch.per_node.value_or(8) > 8;
-  to_job(r, "ulysses", two_dies ? "matrix384" : "atlas_a2");
+  to_job(r, {"ulysses", two_dies ? "matrix384" : "atlas_a2", "mindspeed"});
 }
 
 void megatron_bridge_to_job(Reading& r) {
@@ -165,7 +198,7 @@ void megatron_bridge_to_job(Reading& r) {
   if (!r.launch.bfloat16 && !r.launch.float16 && !r.launch.precision)
     r.launch.bfloat16 = true,
     r.assume("training.precision", "bfloat16, the default of Megatron-Bridge's recipes");
-  to_job(r, "ring", "h100", true);
+  to_job(r, {"ring", "h100", "megatron", true});
 }
 
 namespace {

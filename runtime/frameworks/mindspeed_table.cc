@@ -16,7 +16,7 @@ constexpr Translation kRopes[] = {
 constexpr std::string_view kData = "data", kKernel = "how kernels are made", kChecks = "checks and profiles",
                            kLaunching = "how processes start and find each other",
                            kCheckpoints = "checkpoints",
-                           kOverlap = "exchanges overlap with computing as far as streams allow",
+                           kOverlap = kOverlapping,
                            kEight = "float8: products and their operands are bfloat16",
                            kRewards = "learning from rewards";
 
@@ -64,9 +64,9 @@ constexpr auto kOfMindspeed = std::to_array<Row>({
     no_matter("moe-comm-*", kOverlap),
     no_matter("moe-adaptive-recompute-activation*", kOverlap),
     no_matter("moe-zerc", kOverlap),
-    no_matter("use-ascend-coc", "exchanges beside products; parallel.tiles overlaps them here"),
-    no_matter("use-ascend-mc2", "exchanges beside products; parallel.tiles overlaps them here"),
-    no_matter("coc-*", "exchanges beside products; parallel.tiles overlaps them here"),
+    no_matter("use-ascend-coc", kBesideProducts),
+    no_matter("use-ascend-mc2", kBesideProducts),
+    no_matter("coc-*", kBesideProducts),
     no_matter("use-cp-send-recv-overlap", kOverlap),
     no_matter("cp-window-size", kOverlap),
     no_matter("async-log-allreduce", kOverlap),

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "runtime/base/error.h"
+#include "runtime/spec/profile_reader.h"
 
 namespace hyperrun::frameworks {
 
@@ -150,12 +151,27 @@ void put_training(const TrainingSpec& t, Launch& l) {
   if (t.precision == kBfloat16) l.bfloat16 = true;
 }
 
-void take_machine(Reading& r, std::int32_t devices, const std::string& usual) {
+namespace {
+
+// Whether the profile says nothing of the framework. A file of the user's own may.
+bool is_bare(const std::string& profile) {
+  if (!is_built_in(profile)) return false;
+  const Machine machine = load_profile(profile, "");
+  return machine.software.name.empty() && !machine.feeding().takes_time() && !machine.in_order();
+}
+
+}  // namespace
+
+void take_machine(Reading& r, std::int32_t devices, const std::string& usual, const std::string& software) {
   r.job.supernode.devices = devices;
   r.job.supernode.profile = r.options.profile.empty() ? usual : r.options.profile;
   if (r.options.profile.empty())
     r.assume("supernode.profile",
              fmt::format("\"{}\", as no configuration names the machine; --profile names another", usual));
+  if (software.empty() || !is_bare(r.job.supernode.profile)) return;
+  r.job.supernode.software = software;
+  r.assume("supernode.software",
+           fmt::format("\"{}\": what the framework keeps in HBM besides, and that it overlaps nothing", software));
 }
 
 void take_offload(Reading& r, std::vector<std::string> tensors, const std::string& tier) {

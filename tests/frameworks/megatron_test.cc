@@ -100,6 +100,24 @@ TEST(Megatron, EachFlagIsTold) {
   EXPECT_THAT(run.text, HasSubstr("  # --num-layers 16, train.sh:11:5\n"));
 }
 
+TEST(Megatron, TheJobHasTheSoftwareOfItsFramework) {
+  const ImportedRun run = with("--overlap-grad-reduce --ddp-bucket-size 1000 --no-overlap-p2p-communication");
+  EXPECT_EQ(run.job.supernode.software, "megatron");
+  EXPECT_THAT(run.text, HasSubstr("software: \"megatron\""));
+  EXPECT_THAT(import_report(run, "flags.txt"), HasSubstr("\"megatron\": what the framework keeps in HBM"));
+  EXPECT_EQ(finding_of(run, "overlap-grad-reduce").verdict, Verdict::kGap);
+  EXPECT_THAT(finding_of(run, "overlap-grad-reduce").meaning, HasSubstr("overlaps nothing"));
+  for (const char* name : {"ddp-bucket-size", "no-overlap-p2p-communication"}) {
+    EXPECT_EQ(finding_of(run, name).verdict, Verdict::kNoMatter) << name;
+    EXPECT_THAT(finding_of(run, name).meaning, HasSubstr("none does with the software")) << name;
+  }
+  // a100_megatron is the machine and what runs on it.
+  const ImportedRun fitted = imported("flags.txt", kArguments + "--overlap-grad-reduce",
+                                      {.devices = 8, .profile = "a100_megatron"});
+  EXPECT_EQ(fitted.job.supernode.software, "");
+  EXPECT_EQ(finding_of(fitted, "overlap-grad-reduce").verdict, Verdict::kNoMatter);
+}
+
 TEST(Megatron, AFlagThatIsOffIsNoGap) {
   const ImportedRun run = with(
       "--hidden-dropout 0.0 --attention-dropout 0.1 --lr-decay-style cosine --num-layer 3 "
@@ -338,6 +356,7 @@ python -m torch.distributed.launch --nproc_per_node $NPUS_PER_NODE pretrain_gpt.
   --recompute-activation-function)");
   EXPECT_EQ(run.framework->kind, FrameworkKind::kMindspeed);
   EXPECT_EQ(run.job.supernode.profile, "matrix384");
+  EXPECT_EQ(run.job.supernode.software, "mindspeed");
   EXPECT_THAT(mesh(run), ElementsAre("ep 2", "ring 2", "cp 2", "tp 2"));
   EXPECT_THAT(run.job.parallel.presets, ElementsAre("ep", "ring", "cp", "tp", "sp", "ep_tp"));
   EXPECT_EQ(run.job.model.experts.dense_layers, 1);
