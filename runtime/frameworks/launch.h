@@ -47,7 +47,7 @@ struct Launch {
   Integer batch, micro_batch, micro_batches, accumulation, batch_of_replica, pipeline_micro_batch, samples;
 
   // Recomputation.
-  Words recompute, recompute_method, recompute_every, recompute_words, select_words;
+  Words recompute, recompute_method, recompute_every, recompute_words, select_words, recompute_modules;
   Integer recompute_layers;
   Flag recompute_all, recompute_selective, recompute_norm, recompute_activation,
       no_recompute;
@@ -59,12 +59,13 @@ struct Launch {
   Integer layers, hidden, heads, kv_heads, head_dim, ffn, vocab, padded_vocab, vocab_multiple, sequence,
       positions;
   Flag rotary, swiglu, grouped_queries, untied, tied, no_bias, qkv_bias, qk_norm, learned_positions;
-  Words norm, norm_word, position_kind, tokenizer, tokenizer_model;
+  Words norm, norm_word, position_kind, tokenizer, tokenizer_model, vocab_file, merge_file;
   Real rope_theta, norm_eps, rope_factor, rope_low, rope_high, rope_fast, rope_slow, rope_mscale,
       rope_mscale_all;
   Words rope_kind;
   Flag llama_rope;
-  Integer rope_original, window;
+  Integer rope_original, window;  // earlier positions that a token sees
+  Words window_pair, window_pattern;  // Megatron-LM's: "127,0", and which layers have it
   Integer experts, choices, expert_ffn, shared, shared_ffn, dense_layers, groups, group_choices;
   Words expert_pattern, scoring, balancing;
   Flag normalize, scores_before_choice, expert_bias;

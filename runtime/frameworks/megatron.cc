@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/frameworks/framework.h"
 #include "runtime/frameworks/models.h"
 #include "runtime/frameworks/parallelism.h"
@@ -98,13 +99,68 @@ void take_experts(Reading& r, Parallelism& layout, std::int32_t replicas) {
   place_experts(layout, replicas, experts, l.expert_tensor.value_or(layout.tensor), r);
 }
 
+// The words of a list in any notation: "layernorm moe_act", "['layernorm', 'moe_act']".
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> list(1);
+  for (const char c : text) {
+    if ((c >= 'a' && c <= 'z') || c == '_')
+      list.back() += c;
+    else if (!list.back().empty())
+      list.emplace_back();
+  }
+  if (list.back().empty()) list.pop_back();
+  return list;
+}
+
+// A job's "selective" repeats norms and SwiGLU. Of the modules that Megatron-LM may repeat it is those two.
+// Returns whether any of the modules is among them, and tells the others.
+bool repeats_norms_or_swiglu(Reading& r) {
+  const std::vector<std::string> modules = words_of(r.launch.recompute_modules.value_or("core_attn"));
+  std::vector<std::string> others;
+  bool norms = false, swiglu = false;
+  for (const std::string& m : modules) {
+    norms |= m == "layernorm";
+    swiglu |= m == "moe_act";
+    if (m != "layernorm" && m != "moe_act" && m != "core_attn") others.push_back(m);
+  }
+  const bool any = norms || swiglu;
+  const std::string core = "the scores of attention are never kept here, so nothing is left to repeat";
+  if (!others.empty())
+    r.give_up("recompute-modules",
+              fmt::format("{}: parts of a layer with products; a job repeats norms and SwiGLU (selective) or a whole "
+                          "layer (full){}",
+                          joined(others), any ? ", the first here" : ""));
+  if (any && !(norms && swiglu))
+    r.assume("training.recompute", fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
+                                               norms ? "norms" : "activations of experts"));
+  if (!any && others.empty()) {
+    for (const char* name : {"recompute-granularity", "recompute-activations", "recompute-modules"})
+      r.set_aside(name, core);
+  } else if (!any) {
+    r.set_aside("recompute-granularity", "as recompute-modules says");
+  }
+  return any;
+}
+
+// MindSpeed-LLM names norms and activations by flags of their own.
+bool repeats_by_flag(Reading& r) {
+  const bool norms = r.launch.recompute_norm.value_or(false),
+             swiglu = r.launch.recompute_activation.value_or(false);
+  if (norms != swiglu)
+    r.assume("training.recompute", fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
+                                               norms ? "norms" : "activations"));
+  return norms || swiglu;
+}
+
 void take_recompute(Reading& r, const std::vector<std::int32_t>& stages) {
   const Launch& l = r.launch;
   Recomputation re;
-  if (l.recompute_activation.value_or(false) || l.recompute_norm.value_or(false) ||
-      l.recompute_selective.value_or(false))
-    re.policy = "selective";
-  if (l.recompute) re.policy = *l.recompute;
+  const bool selective =
+      l.recompute.value_or(l.recompute_selective.value_or(false) ? "selective" : "none") == "selective";
+  if (l.recompute && *l.recompute != "selective") re.policy = *l.recompute;
+  if (selective && repeats_norms_or_swiglu(r)) re.policy = "selective";
+  if (!selective) r.set_aside("recompute-modules", "of selective recomputation alone");
+  if (re.policy == "none" && repeats_by_flag(r)) re.policy = "selective";
   if (l.recompute_all.value_or(false)) re.policy = "full";
   if (re.policy == "full" && l.recompute_method.value_or("uniform") == "block") {
     re.of_chunk = std::max(0, l.recompute_layers.value_or(1));
@@ -148,6 +204,21 @@ void tell_overlaps(Reading& r) {
   }
 }
 
+// Megatron-LM has no groups of queries without --group-query-attention, whatever their number is.
+void take_query_groups(Reading& r) {
+  Launch& l = r.launch;
+  if (!l.kv_heads || l.grouped_queries.value_or(false)) return;
+  l.kv_heads.reset();
+  l.grouped_queries = false;
+  r.set_aside("num-query-groups", "without group-query-attention each head has its own keys and values");
+}
+
+void tell_dropout(Reading& r) {
+  for (const char* name : {"hidden-dropout", "attention-dropout"})
+    if (std::ranges::none_of(r.findings, [&](const Finding& f) { return f.setting.name == name; }))
+      r.leave_out("model", fmt::format("{} of 0.1, the default of Megatron-LM: there is none here", name));
+}
+
 struct Usual {
   std::string context, machine, software;
   bool bridge = false;
@@ -160,6 +231,7 @@ void to_job(Reading& r, const Usual& usual) {
   layout.pipeline = degree(r, l.pipeline, "parallel.mesh pp");
   layout.sequence = l.sequence_parallel.value_or(false) && layout.tensor > 1;
   layout.pipeline_is_inner = l.pipeline_is_inner.value_or(false) && layout.pipeline > 1;
+  if (!usual.bridge) take_query_groups(r);
   r.job.model = model_of_flags(r, layout.tensor);
   take_context(r, layout, usual.context);
   const std::int32_t devices = required_devices(r), replicas = left_for_data(r, layout, devices);
@@ -171,8 +243,7 @@ void to_job(Reading& r, const Usual& usual) {
   take_batch(r, l.batch.value_or(0), l.micro_batch.value_or(1), replicas);
   take_recompute(r, layers_of(layout, r.job.model.layers));
   take_training(r, kDefaults);
-  if (!usual.bridge && (!l.hidden_dropout || !l.attention_dropout))
-    r.leave_out("model", "dropout of 0.1, the default of Megatron-LM: there is none here");
+  if (!usual.bridge) tell_dropout(r);
   take_offloads(r);
   if (l.paired_passes.value_or(false) || l.paired_passes_here.value_or(false)) {
     r.job.parallel.paired_passes = r.job.training.micro_batches > 1;
@@ -202,6 +273,19 @@ void megatron_bridge_to_job(Reading& r) {
 }
 
 namespace {
+
+void put_selective(const ModelSpec& model, Launch& l, bool mindspeed) {
+  if (mindspeed) {
+    l.recompute_norm = l.recompute_activation = true;
+    return;
+  }
+  l.recompute = "selective";
+  // The activation of a dense layer is none of Megatron-LM's modules.
+  const bool experts = model.experts.count > 0;
+  l.recompute_modules = experts ? "layernorm moe_act" : "layernorm";
+  if (!experts || model.experts.dense_layers > 0)
+    l.remark = "Megatron-LM repeats no SwiGLU of dense layers: its activations are kept there";
+}
 
 void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool mindspeed) {
   std::string why;
@@ -240,9 +324,9 @@ void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool 
   if (!re || re->every > 1 || (re->of_chunk > 0 && re->policy != "full"))
     cannot.emplace_back("recomputation of these layers alone");
   else if (re->policy != "none") {
-    l.recompute = re->policy;
+    if (re->policy == "selective") put_selective(job.model, l, mindspeed);
     if (re->policy == "full")
-      l.recompute_method = re->of_chunk > 0 ? "block" : "uniform",
+      l.recompute = re->policy, l.recompute_method = re->of_chunk > 0 ? "block" : "uniform",
       l.recompute_layers = std::max(1, re->of_chunk);
   }
   if (job.memory.policy != "none") {
@@ -266,10 +350,18 @@ void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool 
 
 void megatron_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
   from_job(job, l, cannot, false);
+  // Its vocabulary is padded to a multiple of this and of the devices along tp; no flag gives the padded size.
+  l.padded_vocab.reset();
+  const std::int32_t vocab = job.model.vocab, tensor = l.tensor.value_or(1);
+  if (vocab % tensor != 0)
+    cannot.push_back(fmt::format("a vocabulary of {} that tp {} does not divide", vocab, tensor));
+  l.vocab = vocab, l.vocab_multiple = std::gcd(128, std::max(1, vocab / tensor));
 }
 
 void mindspeed_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
   from_job(job, l, cannot, true);
+  if (l.window_pair) l.window = job.model.window - 1, l.window_pair.reset();
+  if (l.window_pattern) cannot.emplace_back("windows of some layers");
   // Its experts are split over tp unless they are spread over it, and it has no degree of their tensor
   // parallelism.
   if (l.expert_tensor.value_or(1) == 1 && l.tensor.value_or(1) > 1 && l.expert) {

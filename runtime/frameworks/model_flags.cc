@@ -12,13 +12,14 @@ void put(std::optional<T>& slot, const U& value, const U& usual) {
   if (value != usual) slot = value;
 }
 
-// "([0]*3+[1]*58)": runs of layers without and with experts.
-std::string pattern_of(const ModelSpec& m) {
+// "([0]*3+[1]*58)": runs of layers that do not have and that have something.
+template <class Has>
+std::string pattern_of(const ModelSpec& m, Has has_it) {
   std::string text;
   for (std::int32_t first = 0; first < m.layers;) {
-    const bool has = m.experts.in_layer(first);
+    const bool has = has_it(first);
     std::int32_t end = first;
-    while (end < m.layers && m.experts.in_layer(end) == has) ++end;
+    while (end < m.layers && has_it(end) == has) ++end;
     text += fmt::format("{}[{}]*{}", text.empty() ? "" : "+", has ? 1 : 0, end - first);
     first = end;
   }
@@ -30,7 +31,7 @@ void put_experts(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot
   if (e.count == 0) return;
   l.experts = e.count, l.choices = e.choices, l.expert_ffn = e.ffn;
   if (e.shared > 0) l.shared_ffn = e.shared * e.ffn;
-  if (e.dense_layers > 0 || !e.dense.empty()) l.expert_pattern = pattern_of(m);
+  if (e.dense_layers > 0 || !e.dense.empty()) l.expert_pattern = pattern_of(m, [&](std::int32_t i) { return e.in_layer(i); });
   put(l.scoring, e.scoring, std::string("softmax"));
   if (e.scoring == "softmax" && !e.normalize) l.scores_before_choice = true;
   if (e.scoring == "sigmoid" && !e.normalize)
@@ -59,6 +60,13 @@ void put_rope(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
   l.llama_rope = true, l.rope_factor = s.factor;
 }
 
+void put_window(const ModelSpec& m, Launch& l) {
+  if (m.window == 0) return;
+  l.window_pair = fmt::format("{},0", m.window - 1);
+  if (!m.window_layers.empty())
+    l.window_pattern = pattern_of(m, [&](std::int32_t i) { return m.window_of(i) > 0; });
+}
+
 }  // namespace
 
 void flags_of_model(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot) {
@@ -80,7 +88,7 @@ void flags_of_model(const ModelSpec& m, Launch& l, std::vector<std::string>& can
   if (family.qkv_bias) l.qkv_bias = true;
   if (m.attention_bias) cannot.emplace_back("model.attention_bias");
   if (m.mlp_bias) cannot.emplace_back("model.mlp_bias");
-  if (m.window > 0) cannot.emplace_back("model.window");
+  put_window(m, l);
   if (m.rotary_dim > 0) cannot.emplace_back("model.rotary_dim");
   if (family.latent) {
     l.latent = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/joined.h"
@@ -13,14 +14,14 @@
 namespace hyperrun::frameworks {
 namespace {
 
-constexpr std::int32_t kAssumedVocab = 128256;
+constexpr std::int32_t kAssumedVocab = 128256, kGpt2Vocab = 50257;
 
 struct KnownTokenizer {
   std::string_view type;
   std::int32_t vocab;
 };
 constexpr std::array kTokenizers{
-    KnownTokenizer{"GPT2BPETokenizer", 50257},     KnownTokenizer{"Llama2Tokenizer", 32000},
+    KnownTokenizer{"GPT2BPETokenizer", kGpt2Vocab}, KnownTokenizer{"Llama2Tokenizer", 32000},
     KnownTokenizer{"Llama3Tokenizer", 128256},     KnownTokenizer{"DeepSeekV2Tokenizer", 102400},
     KnownTokenizer{"DeepSeekV3Tokenizer", 129280}, KnownTokenizer{"TikTokenizer", 131072}};
 
@@ -90,6 +91,56 @@ class Pattern {
   std::size_t i_ = 0;
   int depth_ = 0;
 };
+
+// The window of Megatron-LM's "127,0": a token sees so many earlier positions. nullopt: it sees all of them.
+std::optional<std::int32_t> earlier_positions(Reading& r) {
+  const Launch& l = r.launch;
+  if (!l.window_pair) return l.window;
+  std::string text = *l.window_pair;
+  for (char& c : text)
+    if (c == ',' || c == '(' || c == ')' || c == '[' || c == ']' || c == '\'' || c == '"') c = ' ';
+  std::istringstream in(text);
+  std::int32_t before = -1, behind = 0;
+  if (!(in >> before) || before > (1 << 24)) {
+    r.give_up("window-size", "a window that is no pair of numbers");
+    return std::nullopt;
+  }
+  if (in >> behind; behind > 0)
+    r.give_up("window-size", "a window of later positions: a token sees itself and earlier ones here");
+  return before < 0 || behind > 0 ? std::nullopt : std::optional(before);
+}
+
+// A number N: the last of each N layers has no window. Else a list with a 1 for each layer that has it.
+void take_window_layers(Reading& r, ModelSpec& m) {
+  if (!r.launch.window_pattern) return;
+  const std::string& text = *r.launch.window_pattern;
+  auto pattern = Pattern(text).all();
+  if (!pattern && text.size() < 5 && text.find_first_not_of("0123456789") == std::string::npos && text != "0") {
+    pattern.emplace();
+    for (std::int32_t i = 1; i <= m.layers; ++i) pattern->push_back(i % std::stoi(text) != 0 ? 1 : 0);
+  }
+  if (!pattern || static_cast<std::int32_t>(pattern->size()) != m.layers)
+    return r.give_up("window-attn-skip-freq",
+                     fmt::format("a pattern that does not have the {} layers", m.layers));
+  for (std::int32_t first = 0, last; first < m.layers; first = last + 1) {
+    last = first;
+    if ((*pattern)[static_cast<std::size_t>(first)] == 0) continue;
+    while (last + 1 < m.layers && (*pattern)[static_cast<std::size_t>(last) + 1] != 0) ++last;
+    m.window_layers.push_back({first, last, 1});
+  }
+  if (m.window_layers.empty()) m.window = 0;
+}
+
+// `window`: what a family that has none needs is another family.
+void take_window(Reading& r, ModelSpec& m, std::int32_t window) {
+  if (family_of(m).windows == Windows::kNone) {
+    for (const char* name : {"window-size", "sliding-window", "window-attn-skip-freq"})
+      r.give_up(name, "attention within a window: " + m.name + " has none");
+    return;
+  }
+  m.window = window;
+  take_window_layers(r, m);
+}
 
 // A number N: one of N layers has experts, the first of each N.
 std::optional<std::vector<std::int32_t>> every(const std::string& text, std::int32_t layers) {
@@ -220,20 +271,23 @@ void take_family(Reading& r, ModelSpec& m) {
     const bool second = e.count > 0 && e.scoring == "softmax" && !e.normalize && e.bias_rate == 0;
     m.name = second ? "deepseek_v2" : "deepseek_v3";
     if (second) m.experts.group_best = 1;
+    if (earlier_positions(r)) take_window(r, m, 0);
     return;
   }
   if (!rotary && !rms && !gated && m.experts.count == 0) {
     m.name = "gpt2";
+    if (earlier_positions(r)) take_window(r, m, 0);
     if (l.no_bias.value_or(false)) r.give_up("disable-bias-linear", "products without biases: gpt2 has them");
     return;
   }
-  const bool window = l.window.value_or(0) > 0;
+  const auto earlier = earlier_positions(r);
+  const bool window = earlier && *earlier < m.sequence;
   m.name = l.qk_norm.value_or(false)                    ? is_plain_qwen(m) ? "qwen3_moe" : "qwen3"
            : l.qkv_bias.value_or(false)                 ? "qwen2"
            : m.experts.count > 0 && is_plain_mixtral(m) ? "mixtral"
            : window                                     ? "mistral"
                                                         : "llama";
-  if (window) m.window = *l.window;
+  if (window) take_window(r, m, *earlier + 1);
   if (m.name.starts_with("qwen3") && l.qkv_bias.value_or(false))
     r.give_up("add-qkv-bias", "biases of queries, keys and values: " + m.name + " has them with one more");
   if (!rotary) r.leave_out("model.name", "learned positions: " + m.name + " has rotary ones");
@@ -262,6 +316,8 @@ void take_vocab(Reading& r, ModelSpec& m, std::int32_t tensor) {
     const auto* t = std::ranges::find(kTokenizers, std::string_view(*l.tokenizer), &KnownTokenizer::type);
     if (t != kTokenizers.end()) vocab = t->vocab, why = "as that of " + *l.tokenizer;
   }
+  if (vocab == 0 && !l.tokenizer && l.vocab_file && l.merge_file)
+    vocab = kGpt2Vocab, why = "as that of GPT-2's byte pairs, which --vocab-file with --merge-file usually are";
   if (vocab == 0)
     vocab = kAssumedVocab,
     why = "a guess, as neither a flag nor the tokenizer's name says it; --vocab N or --model sets it";

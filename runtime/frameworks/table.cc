@@ -100,10 +100,15 @@ class TableReader {
     return std::ranges::any_of(row.words, [&](const Translation& t) { return t.theirs == value; });
   }
 
-  // Whether the value equals the neutral one, as a number or as a word.
+  // Whether the value equals one of the neutral ones, as a number or as a word.
   static bool is_neutral(const std::string& value, std::string_view neutral) {
-    const auto a = number(value), b = number(neutral);
-    return a && b ? *a == *b : value == neutral;
+    for (std::size_t begin = 0, end; begin <= neutral.size(); begin = end + 1) {
+      end = std::min(neutral.find('|', begin), neutral.size());
+      const std::string_view one = neutral.substr(begin, end - begin);
+      const auto a = number(value), b = number(one);
+      if (a && b ? *a == *b : value == one) return true;
+    }
+    return false;
   }
 
   std::string unknown(const Setting& s) {
@@ -121,8 +126,11 @@ class TableReader {
       const auto word = std::ranges::find(row.words, std::string_view(value), &Translation::theirs);
       if (word == row.words.end()) {
         std::vector<std::string_view> legal;
-        for (const Translation& t : row.words) legal.push_back(t.theirs);
-        return {s, Verdict::kGap, fmt::format("hyperrun has {} of this only", joined(legal))};
+        // Of several words for one thing the first is told.
+        for (auto t = row.words.begin(); t != row.words.end(); ++t)
+          if (std::ranges::find(row.words.begin(), t, t->ours, &Translation::ours) == t)
+            legal.push_back(t->theirs);
+        return {s, Verdict::kGap, fmt::format("hyperrun has {} alone", joined(legal))};
       }
       value = word->ours;
     }

@@ -33,7 +33,7 @@ struct Row {
   std::span<const Translation> words = {};
   // False: the row is read only, because another row writes the slot.
   bool writes = true;
-  // A value that says the same as leaving the setting out. Only gaps have one.
+  // Values that say the same as leaving the setting out, with "|" between them. Only gaps have some.
   std::string_view neutral = {};
 };
 

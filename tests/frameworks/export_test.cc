@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr int kPlans = 1000;
 
@@ -167,6 +168,9 @@ TEST(Export, ModelsOfAllFamiliesComeBack) {
       {R"(name: "qwen3" layers: 4 hidden: 256 heads: 4 kv_heads: 2 head_dim: 128 vocab: 1000 sequence: 128 norm_eps: 1e-6 tied_head: true)",
        R"(name: "mixtral" layers: 4 hidden: 256 heads: 4 vocab: 1000 sequence: 128 experts { count: 8 ffn: 512 aux_loss: 0.02 })",
        R"(name: "gpt2" layers: 4 hidden: 256 heads: 4 vocab: 1000 sequence: 128 positions: 1024)",
+       R"(name: "mistral" layers: 4 hidden: 256 heads: 4 vocab: 1000 sequence: 128 window: 32)",
+       R"(name: "qwen3" layers: 4 hidden: 256 heads: 4 vocab: 1000 sequence: 128 window: 32
+           window_layers { first_layer: 1 last_layer: 2 })",
        R"(layers: 4 hidden: 256 heads: 4 vocab: 1000 sequence: 128 rope_scaling { factor: 8 original_sequence: 8192 })",
        R"(name: "deepseek_v3" layers: 4 hidden: 256 heads: 8 vocab: 1024 sequence: 128
            latent { q_rank: 96 kv_rank: 64 nope_dim: 32 rope_dim: 16 value_dim: 32 }
@@ -196,6 +200,22 @@ TEST(Export, WhatCannotBeSaidIsNamed) {
               ElementsAre("an axis tpx"));
   EXPECT_THAT(cannot(R"(mesh { name: "ring" size: 8 } presets: "ring")", FrameworkKind::kDeepspeed),
               ElementsAre("context parallelism round a ring"));
+}
+
+TEST(Export, MegatronPadsTheVocabularyToItself) {
+  const auto written = [](const std::string& vocab, FrameworkKind kind) {
+    return export_run(job_of_text("supernode { devices: 2 profile: \"h100\" } model { layers: 2 hidden: 256 heads: 4 "
+                                  "sequence: 128 vocab: " +
+                                  vocab + R"( } parallel { mesh { name: "tp" size: 2 } presets: "tp" } training { batch: 4 })"),
+                      framework_of(kind))
+        .text;
+  };
+  const std::string text = written("32008", FrameworkKind::kMegatron);
+  EXPECT_THAT(text, HasSubstr("--vocab-size 32008 "));
+  EXPECT_THAT(text, HasSubstr("--make-vocab-size-divisible-by 4 "));
+  EXPECT_THAT(text, Not(HasSubstr("--padded-vocab-size")));
+  EXPECT_EQ(imported("f.txt", text, {.devices = 2}).job.model.vocab, 32008);
+  EXPECT_THAT(written("32008", FrameworkKind::kMindspeed), HasSubstr("--padded-vocab-size 32008"));
 }
 
 TEST(Export, TorchtitanNamesItsFlavor) {

@@ -302,11 +302,84 @@ TEST(Megatron, WhatAModelLacksIsTold) {
   const ImportedRun run =
       imported("f.txt",
                "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --vocab-size 1000 "
-               "--position-embedding-type rope --squared-relu --window-size 8,0",
+               "--position-embedding-type rope --squared-relu",
                {.devices = 1});
   EXPECT_EQ(run.job.model.name, "llama");
-  EXPECT_THAT(run.left_out, SizeIs(4));  // LayerNorm, no SwiGLU, biases, dropout
-  EXPECT_EQ(finding_of(run, "window-size").verdict, Verdict::kGap);
+  EXPECT_THAT(run.left_out, SizeIs(5));  // LayerNorm, no SwiGLU, biases, dropout of two kinds
+  EXPECT_EQ(finding_of(run, "squared-relu").verdict, Verdict::kGap);
+}
+
+TEST(Megatron, GroupsOfQueriesNeedTheirFlag) {
+  const ImportedRun run = with("--num-query-groups 2");
+  EXPECT_EQ(run.job.model.kv_heads, 8);
+  EXPECT_EQ(finding_of(run, "num-query-groups").verdict, Verdict::kNoMatter);
+  EXPECT_THAT(finding_of(run, "num-query-groups").meaning, HasSubstr("without group-query-attention"));
+  EXPECT_EQ(with("--num-query-groups 2 --group-query-attention").job.model.kv_heads, 2);
+}
+
+TEST(Megatron, SelectiveRecomputationIsOfItsModules) {
+  const auto policy = [](const std::string& flags) {
+    const Job job = with(flags).job;
+    return job.training.recompute.empty() ? "none" : job.training.recompute[0].policy;
+  };
+  // The core of attention is never kept here.
+  for (const char* flags : {"--recompute-activations", "--recompute-granularity selective",
+                            "--recompute-granularity selective --recompute-modules core_attn"}) {
+    EXPECT_EQ(policy(flags), "none") << flags;
+    const ImportedRun run = with(flags);
+    EXPECT_EQ(run.findings.back().verdict, Verdict::kNoMatter) << flags;
+    EXPECT_THAT(run.findings.back().meaning, HasSubstr("scores of attention are never kept")) << flags;
+  }
+  const std::string modules = "--recompute-granularity selective --recompute-modules ";
+  EXPECT_EQ(policy(modules + "layernorm moe_act"), "selective");
+  EXPECT_EQ(policy(modules + "core_attn layernorm"), "selective");
+  EXPECT_THAT(import_report(with(modules + "layernorm"), ""), HasSubstr("the run names norms alone"));
+  const ImportedRun up = with(modules + "layernorm mla_up_proj mlp");
+  EXPECT_EQ(up.job.training.recompute.at(0).policy, "selective");
+  EXPECT_EQ(finding_of(up, "recompute-modules").verdict, Verdict::kGap);
+  EXPECT_THAT(finding_of(up, "recompute-modules").meaning, HasSubstr("mla_up_proj, mlp: parts of a layer"));
+  EXPECT_EQ(policy(modules + "moe"), "none");
+  EXPECT_EQ(policy("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"), "full");
+}
+
+TEST(Megatron, AWindowIsEarlierPositionsAndTheOwn) {
+  const ModelSpec all = with("--window-size 127,0").job.model;
+  EXPECT_EQ(all.name, "mistral");
+  EXPECT_EQ(all.window, 128);
+  EXPECT_EQ(all.window_of(7), 128);
+  const ModelSpec some = with("--window-size '(127,0)' --window-attn-skip-freq 4 --qk-layernorm").job.model;
+  EXPECT_EQ(some.name, "qwen3");
+  for (std::int32_t layer = 0; layer < 8; ++layer)
+    EXPECT_EQ(some.window_of(layer), layer % 4 == 3 ? 0 : 128) << layer;
+  const ModelSpec listed = with("--window-size 127,0 --window-attn-skip-freq '([1]*3+[0]*5)'").job.model;
+  EXPECT_EQ(listed.window_of(2), 128);
+  EXPECT_EQ(listed.window_of(3), 0);
+  // A window that no sequence fills, and one that sees no end of earlier positions, are none.
+  EXPECT_EQ(with("--window-size 1000,0").job.model.window, 0);
+  EXPECT_EQ(with("--window-size -1,0").job.model.window, 0);
+  EXPECT_EQ(finding_of(with("--window-size 4,4"), "window-size").verdict, Verdict::kGap);
+  const ImportedRun latent = with(
+      "--window-size 127,0 --multi-latent-attention --kv-lora-rank 64 --qk-head-dim 32 --qk-pos-emb-head-dim 16 "
+      "--v-head-dim 32");
+  EXPECT_EQ(finding_of(latent, "window-size").verdict, Verdict::kGap);
+  EXPECT_EQ(with("--use-fused-rmsnorm --sliding-window 127").job.model.window, 128);
+}
+
+TEST(Megatron, WhatChangesMemoryOrWeightsIsAGap) {
+  for (const char* flags : {"--attention-backend unfused", "--attention-backend local",
+                            "--fp32-residual-connection", "--embedding-init-method-std 1.0",
+                            "--use-fused-rmsnorm --reuse-fp32-param"})
+    EXPECT_EQ(with(flags).findings.back().verdict, Verdict::kGap) << flags;
+  EXPECT_EQ(with("--attention-backend flash").findings.back().verdict, Verdict::kNoMatter);
+  EXPECT_THAT(with("--use-fused-rmsnorm --reuse-fp32-param").findings.back().meaning,
+              HasSubstr("2 bytes of each weight"));
+}
+
+TEST(Megatron, DropoutIsToldOnce) {
+  const ImportedRun run = with("--hidden-dropout 0.1");
+  EXPECT_THAT(finding_of(run, "hidden-dropout").meaning, HasSubstr("hyperrun has 0 alone"));
+  ASSERT_THAT(run.left_out, SizeIs(1));
+  EXPECT_THAT(run.left_out[0].text, HasSubstr("attention-dropout of 0.1"));
 }
 
 TEST(Megatron, StagesMayBeUneven) {
@@ -388,6 +461,8 @@ TEST(Megatron, AnOwnVocabularyIsNotPadded) {
             1000);
   EXPECT_EQ(imported("f.txt", arguments + "--tokenizer-type Llama2Tokenizer", options).job.model.vocab,
             32000);
+  EXPECT_EQ(imported("f.txt", arguments + "--vocab-file v.json --merge-file m.txt", options).job.model.vocab,
+            50304);  // 50257 padded
   options.vocab = 777;
   EXPECT_EQ(imported("f.txt", arguments, options).job.model.vocab, 777);
 }
