@@ -17,6 +17,12 @@ std::vector<std::string> mesh(const ImportedRun& run) {
   return list;
 }
 
+std::string assumed(const ImportedRun& run, std::string_view field) {
+  for (const Assumption& a : run.assumptions)
+    if (a.field == field) return a.text;
+  return "";
+}
+
 constexpr const char* kConfig =
     R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256,
   "intermediate_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 4,
@@ -70,6 +76,17 @@ TEST(Torchtitan, ATomlBecomesAJob) {
   EXPECT_THAT(refusal("t.toml", kToml), HasSubstr("error[missing-field]: nothing says how many devices"));
   EXPECT_THAT(refusal("t.toml", kToml, {.devices = 6}),
               HasSubstr("error[bad-layout]: 6 devices cannot be divided"));
+}
+
+TEST(Torchtitan, PassesOfThePipelineThatAreJoinedAreTold) {
+  const auto toml = [](const std::string& batch) {
+    return "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\n" + batch +
+           "seq_len = 128\n[parallelism]\npipeline_parallel_degree = 2\n";
+  };
+  const ImportedRun run = imported("t.toml", toml("global_batch_size = 256\n"), {.devices = 16});
+  EXPECT_EQ(run.job.training.micro_batches, 32);
+  EXPECT_THAT(assumed(run, "training.micro_batches"), HasSubstr("2 passes of 16 each"));
+  EXPECT_EQ(assumed(imported("t.toml", toml(""), {.devices = 16}), "training.micro_batches"), "");
 }
 
 TEST(Torchtitan, ExpertsTakeTheContextFirst) {
@@ -144,12 +161,6 @@ TEST(LlamaFactory, AYamlNamesAFileOfDeepspeed) {
                                     {.devices = 2});
   EXPECT_EQ(finding_of(lora, "finetuning_type").verdict, Verdict::kGap);
   EXPECT_EQ(finding_of(lora, "lora_rank").verdict, Verdict::kGap);
-}
-
-std::string assumed(const ImportedRun& run, std::string_view field) {
-  for (const Assumption& a : run.assumptions)
-    if (a.field == field) return a.text;
-  return "";
 }
 
 std::string with_factory(const std::string& more) {
