@@ -98,7 +98,9 @@ void refuse_foreign_file(std::span<const std::byte> bytes, const fs::path& file)
   }
 }
 
-void refuse_folder(const fs::path& folder) {
+void refuse_folder(const fs::path& given) {
+  // "adapter/" is "adapter": remedies name folders beside it.
+  const fs::path folder = given.has_filename() ? given : given.parent_path();
   const std::vector<std::string> names = names_in(folder);
   for (const Sign& sign : kSigns)
     if (std::ranges::any_of(names, [&](const std::string& n) { return n.starts_with(sign.name); }))

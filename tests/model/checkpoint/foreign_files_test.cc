@@ -65,6 +65,13 @@ TEST(ForeignWeights, AreRefusedWithWhatConvertsThem) {
   }
 }
 
+TEST(ForeignWeights, OfAFolderWithASlashHaveTheSameRemedy) {
+  const TemporaryDirectory dir;
+  put_file(dir / "adapter_model.safetensors", "x");
+  const Error e = error_of([&] { SafetensorsReader reader(dir.path().string() + "/"); });
+  EXPECT_THAT(e.remedy(), HasSubstr("save_pretrained('" + dir.path().string() + "-merged')"));
+}
+
 TEST(ForeignWeights, AreToldByTheirFirstBytes) {
   const TemporaryDirectory dir;
   put_file(dir / "model.safetensors", std::string("PK\3\4 and so on", 14));
