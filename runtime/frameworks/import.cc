@@ -204,6 +204,14 @@ void take_wrapper_names(const std::vector<Setting>& settings, Launch& launch) {
         }
 }
 
+// With --devices the launcher's own words for them, such as "gpu" or "1:4", need not be numbers.
+void set_aside_launcher(std::vector<Setting>& settings) {
+  for (Setting& s : settings)
+    if ((s.name == "launcher nnodes" || s.name == "launcher per-node" || s.name == "launcher world") &&
+        s.value.find_first_not_of("0123456789") != std::string::npos)
+      s.name += ", as --devices says";
+}
+
 Error not_recognised(const std::filesystem::path& path) {
   std::vector<std::string_view> names;
   for (const Framework& f : frameworks()) names.push_back(f.name);
@@ -296,6 +304,7 @@ ImportedRun import_run(const std::filesystem::path& path, std::string_view conte
         .at(path.string())
         .legal(fmt::format("a configuration of {}", framework->title))
         .fix("name the file that has the settings, or its kind by --from");
+  if (options.devices) set_aside_launcher(settings.settings);
   Launch launch;
   std::vector<Finding> findings = framework->table().read(settings.settings, launch);
   if (framework->kind == FrameworkKind::kHyperParallel) take_wrapper_names(settings.settings, launch);

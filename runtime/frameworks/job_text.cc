@@ -101,10 +101,11 @@ class JobText {
       if (a.field == field) return a.text;
     return "";
   }
+  // The place has the file's name without its folders, which are of the importing machine.
   std::string setting(const Setting& s) const {
     const std::string value = s.has_value ? (flags_ ? " " : " = ") + s.value : "";
     return fmt::format("{}{}{}, {}", flags_ && !s.name.starts_with("launcher") ? "--" : "", s.name, value,
-                       s.place);
+                       s.place.substr(s.place.rfind('/') + 1));
   }
 
   void supernode() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "runtime/base/error.h"
 
@@ -89,6 +90,7 @@ class CommandReader {
     const Text& word = words_[i];
     s.name = flag_name(word.chars);
     const bool of_launcher = i < program;
+    std::string first;  // word of the value
     s.place = script_.sources.place(word.places.front());
     note_marks(word, s);
     const std::size_t equals = word.chars.find('=');
@@ -102,13 +104,14 @@ class CommandReader {
       if (equals != std::string::npos) break;
       if (s.has_value) s.value += ' ';
       s.value += shell::without_marks(words_[i].chars);
+      if (first.empty()) first = s.value;
       s.has_value = true;
       note_marks(words_[i], s);
     }
     if (of_launcher) {
       const auto* row = std::ranges::find(kLauncherFlags, s.name, &LauncherFlag::name);
       s.name = row != kLauncherFlags.end() && s.has_value ? std::string(row->setting) : "launcher " + s.name;
-      if (row != kLauncherFlags.end()) s.value = s.value.substr(0, s.value.find(' '));
+      if (row != kLauncherFlags.end() && !first.empty()) s.value = first;
     }
     settings.push_back(std::move(s));
   }
@@ -121,6 +124,10 @@ class CommandReader {
   const std::vector<Text>& words_;
 };
 
+// A command with one telling flag trains.
+constexpr int kTraining = 1000;
+constexpr std::size_t kMostOtherTrainings = 20;
+
 // How much a command looks like one that trains.
 int score(const shell::StartedCommand& command) {
   static constexpr std::array<std::string_view, 9> kTelling{
@@ -130,7 +137,7 @@ int score(const shell::StartedCommand& command) {
   for (const Text& word : command.words) {
     if (word.chars.starts_with("--")) {
       ++points;
-      if (std::ranges::find(kTelling, flag_name(word.chars)) != kTelling.end()) points += 1000;
+      if (std::ranges::find(kTelling, flag_name(word.chars)) != kTelling.end()) points += kTraining;
     }
     if (word.chars.find("pretrain") != std::string::npos) points += 100;
     if (word.chars.find("convert") != std::string::npos || word.chars.find("preprocess") != std::string::npos)
@@ -188,6 +195,19 @@ void add_directives(const std::map<std::string, std::string>& directives, const 
   add("ntasks-per-node", "launcher per-node");
 }
 
+// A job is of one command. The others that train are told, each line once.
+void add_other_trainings(const shell::Script& script, const shell::StartedCommand& taken,
+                         ScriptSettings& result) {
+  std::set<std::string> told{script.sources.place(taken.place)};
+  for (const shell::StartedCommand& c : script.commands) {
+    if (score(c) < kTraining || told.size() > kMostOtherTrainings) continue;
+    std::string place = script.sources.place(c.place);
+    if (!told.insert(place).second) continue;
+    result.notes.push_back({std::move(place), fmt::format("another command that trains; the job is of that at {}",
+                                                         script.sources.place(taken.place))});
+  }
+}
+
 void add_notes(const shell::Script& script, ScriptSettings& result) {
   for (const shell::Note& note : script.notes)
     result.notes.push_back({script.sources.place(note.place), note.text});
@@ -211,13 +231,14 @@ ScriptSettings settings_of_script(const std::filesystem::path& path, std::string
   set("gres", "SLURM_GPUS_ON_NODE");
   shell::Script script = shell::read_script(path, content, with_slurm);
   const auto best = std::ranges::max_element(script.commands, {}, score);
-  if (best == script.commands.end() || score(*best) < 1000)
+  if (best == script.commands.end() || score(*best) < kTraining)
     throw Error(Code::kMissingField, "no command of the script starts a training with flags")
         .at(path.string())
         .legal("torchrun ... pretrain_gpt.py --num-layers 32 ..., or a file of such flags alone")
         .fix("name the script that has the flags; --args gives the arguments with which it is called");
   ScriptSettings result;
   result.settings = CommandReader(script, best->words).all();
+  add_other_trainings(script, *best, result);
   add_directives(directives, path.string(), result.settings);
   add_notes(script, result);
   return result;

@@ -131,14 +131,23 @@ void take_window_layers(Reading& r, ModelSpec& m) {
   if (m.window_layers.empty()) m.window = 0;
 }
 
-// `window`: what a family that has none needs is another family.
-void take_window(Reading& r, ModelSpec& m, std::int32_t window) {
-  if (family_of(m).windows == Windows::kNone) {
-    for (const char* name : {"window-size", "sliding-window", "window-attn-skip-freq"})
-      r.give_up(name, "attention within a window: " + m.name + " has none");
-    return;
+// Whether flags give a window that is shorter than a sequence.
+bool has_window(Reading& r, const ModelSpec& m) {
+  const auto earlier = earlier_positions(r);
+  return earlier && *earlier + 1 < m.sequence;
+}
+
+void take_window(Reading& r, ModelSpec& m) {
+  const auto earlier = earlier_positions(r);
+  if (!earlier) return r.set_aside("window-attn-skip-freq", "without window-size");
+  const bool fits = has_window(r, m), has = family_of(m).windows != Windows::kNone;
+  for (const char* name : {"window-size", "sliding-window", "window-attn-skip-freq"}) {
+    if (!fits) r.set_aside(name, "a window that no sequence fills");
+    if (fits && !has) r.give_up(name, "attention within a window: " + m.name + " has none");
   }
-  m.window = window;
+  if (!fits || !has) return;
+  m.window = *earlier + 1;
+  m.window_layers.clear();
   take_window_layers(r, m);
 }
 
@@ -271,23 +280,19 @@ void take_family(Reading& r, ModelSpec& m) {
     const bool second = e.count > 0 && e.scoring == "softmax" && !e.normalize && e.bias_rate == 0;
     m.name = second ? "deepseek_v2" : "deepseek_v3";
     if (second) m.experts.group_best = 1;
-    if (earlier_positions(r)) take_window(r, m, 0);
     return;
   }
   if (!rotary && !rms && !gated && m.experts.count == 0) {
     m.name = "gpt2";
-    if (earlier_positions(r)) take_window(r, m, 0);
     if (l.no_bias.value_or(false)) r.give_up("disable-bias-linear", "products without biases: gpt2 has them");
     return;
   }
-  const auto earlier = earlier_positions(r);
-  const bool window = earlier && *earlier < m.sequence;
+  const bool window = has_window(r, m);
   m.name = l.qk_norm.value_or(false)                    ? is_plain_qwen(m) ? "qwen3_moe" : "qwen3"
            : l.qkv_bias.value_or(false)                 ? "qwen2"
            : m.experts.count > 0 && is_plain_mixtral(m) ? "mixtral"
            : window                                     ? "mistral"
                                                         : "llama";
-  if (window) take_window(r, m, *earlier + 1);
   if (m.name.starts_with("qwen3") && l.qkv_bias.value_or(false))
     r.give_up("add-qkv-bias", "biases of queries, keys and values: " + m.name + " has them with one more");
   if (!rotary) r.leave_out("model.name", "learned positions: " + m.name + " has rotary ones");
@@ -385,6 +390,7 @@ ModelSpec model_of_flags(Reading& r, std::int32_t tensor) {
   if (l.untied || l.tied || !r.options.model) m.tied_head = !l.untied.value_or(l.tied ? !*l.tied : false);
   take_experts(r, m);
   if (!r.options.model) take_family(r, m);
+  take_window(r, m);
   if (family_of(m).latent) take_latent(r, m);
   if (m.name == "gpt2")
     m.positions = std::max(l.positions.value_or(0), m.sequence);

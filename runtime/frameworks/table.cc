@@ -44,11 +44,36 @@ bool is_absent(std::string_view value) {
   return value == "None" || value == "null" || value == "~" || value == "none" || value == "auto";
 }
 
-Error bad_value(const Setting& s, const std::string& cause) {
-  Error error = Error(Code::kBadValue, cause).at(s.place);
-  if (!s.unknown.empty())
-    error.fix(fmt::format("say what {} is: --set {}=...", s.unknown.front(),
-                          s.unknown.front().starts_with("$") ? s.unknown.front().substr(1) : "NAME"));
+constexpr std::string_view kLauncher = "launcher ";
+
+bool is_name(std::string_view text) {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  return std::ranges::all_of(text, [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+// What gives a value that only a run would know: "$NAME", "$3", "$(command)".
+std::string remedy_of(const std::string& unknown) {
+  const std::string name = unknown.starts_with("$") ? unknown.substr(1) : unknown;
+  if (is_name(name)) return fmt::format("say what {} is: --set {}=...", unknown, name);
+  if (name.size() == 1 && name[0] >= '1' && name[0] <= '9')
+    return fmt::format("give the arguments with which the script is called: --args \"...\"; {} is number {}",
+                       unknown, name);
+  return fmt::format(
+      "write the value in place of {}; if a variable takes it from there, --set gives that variable's", unknown);
+}
+
+Error bad_value(const Setting& s, const std::string& what) {
+  if (s.name.starts_with(kLauncher))
+    return Error(Code::kBadValue,
+                 fmt::format("{} of the launcher is \"{}\", and {}", s.name.substr(kLauncher.size()), s.value, what))
+        .at(s.place)
+        .fix("give the number of devices: --devices N");
+  const bool none = s.value.empty() && s.unknown.empty();
+  Error error(Code::kBadValue, none ? fmt::format("{} has no value, and {}", s.name, what)
+                                    : fmt::format("{} is \"{}\", and {}", s.name, s.value, what));
+  error.at(s.place).fix(s.unknown.empty() ? "correct the value" : remedy_of(s.unknown.front()));
   return error;
 }
 
@@ -164,14 +189,14 @@ class TableReader {
   std::int32_t integer(const Setting& s, const std::string& text) const {
     const auto v = number(text);
     if (!v || *v != std::floor(*v) || std::abs(*v) > 2147483647.0)
-      throw bad_value(s, fmt::format("{} is \"{}\", and a whole number belongs there", s.name, text))
+      throw bad_value(s, "a whole number belongs there")
           .legal("-2147483648 to 2147483647");
     return static_cast<std::int32_t>(*v);
   }
   double real(const Setting& s, const std::string& text) const {
     const auto v = number(text);
     if (!v)
-      throw bad_value(s, fmt::format("{} is \"{}\", and a number belongs there", s.name, text))
+      throw bad_value(s, "a number belongs there")
           .legal("a number");
     return *v;
   }
@@ -179,13 +204,13 @@ class TableReader {
     if (!s.has_value) return true;
     const auto v = truth(text);
     if (!v)
-      throw bad_value(s, fmt::format("{} is \"{}\", and true or false belongs there", s.name, text))
+      throw bad_value(s, "true or false belongs there")
           .legal("true, false");
     return *v;
   }
   std::string words(const Setting& s, const std::string& text) const {
     if (!s.has_value && text.empty())
-      throw bad_value(s, fmt::format("{} has no value", s.name)).legal(fmt::format("{} VALUE", s.name));
+      throw bad_value(s, "one belongs there").legal(fmt::format("{} VALUE", s.name));
     return text;
   }
 

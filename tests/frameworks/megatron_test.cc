@@ -10,6 +10,7 @@
 namespace hyperrun::frameworks::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -98,6 +99,8 @@ TEST(Megatron, EachFlagIsTold) {
   const std::string report = import_report(run, "train.sh");
   for (const Finding& f : run.findings) EXPECT_THAT(report, HasSubstr(f.setting.name));
   EXPECT_THAT(run.text, HasSubstr("  # --num-layers 16, train.sh:11:5\n"));
+  // A job that is handed on says nothing of the folders of the machine on which it was imported.
+  EXPECT_EQ(imported("/home/me/train.sh", kScript).text, run.text);
 }
 
 TEST(Megatron, TheJobHasTheSoftwareOfItsFramework) {
@@ -161,6 +164,13 @@ TEST(Megatron, WhatOnlyARunKnowsIsNamed) {
   const std::string message = refusal("t.sh", script);
   EXPECT_THAT(message, HasSubstr("t.sh:1:34: error[bad-value]: num-layers is \"$LAYERS\""));
   EXPECT_THAT(message, HasSubstr("--set LAYERS="));
+  EXPECT_THAT(refusal("t.sh", "torchrun --nproc_per_node 8 t.py --num-layers $3 --lr 1e-4\n"),
+              HasSubstr("--args \"...\"; $3 is number 3"));
+  EXPECT_THAT(refusal("t.sh", "torchrun --nproc_per_node 8 t.py --num-layers $(wc -l < layers) --lr 1e-4\n"),
+              AllOf(HasSubstr("num-layers is \"$(wc -l < layers)\""),
+                    HasSubstr("write the value in place of $(wc -l < layers)")));
+  EXPECT_THAT(refusal("t.sh", "torchrun --nproc_per_node 8 t.py --lr 1e-4 --num-layers\n"),
+              HasSubstr("num-layers has no value"));
   RunImport options;
   options.variables = {{"LAYERS", "4"}};
   EXPECT_THAT(refusal("t.sh", script, options), HasSubstr("hidden-size is not there"));
@@ -178,6 +188,37 @@ TEST(Megatron, DevicesAreThoseOfTheLauncher) {
   EXPECT_EQ(devices("mpirun -np 8 python"), 8);
   EXPECT_EQ(devices("srun python", "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gres=gpu:8\n"), 32);
   EXPECT_EQ(devices("torchrun --nproc_per_node 8 --nnodes $SLURM_NNODES", "#!/bin/bash\n#SBATCH -N 2\n"), 16);
+}
+
+TEST(Megatron, DevicesThatOnlyARunCountsHaveARemedy) {
+  std::string flags = kArguments;
+  std::ranges::replace(flags, '\n', ' ');
+  for (const char* count : {"gpu", "auto", "$(nvidia-smi -L | wc -l)"}) {
+    const std::string script = std::string("torchrun --nproc_per_node ") + count + " pretrain_gpt.py " + flags;
+    EXPECT_THAT(refusal("t.sh", script),
+                AllOf(HasSubstr(std::string("per-node of the launcher is \"") + count + "\""),
+                      HasSubstr("--devices N")));
+    EXPECT_EQ(imported("t.sh", script, {.devices = 4}).job.supernode.devices, 4);
+  }
+  // The variable that takes the count may be given.
+  const std::string variable =
+      "GPUS=$(nvidia-smi -L | wc -l)\ntorchrun --nproc_per_node $GPUS pretrain_gpt.py " + flags;
+  RunImport options;
+  options.variables = {{"GPUS", "4"}};
+  EXPECT_EQ(imported("t.sh", variable, options).job.supernode.devices, 4);
+}
+
+TEST(Megatron, OtherTrainingsOfAScriptAreTold) {
+  std::string flags = kArguments;
+  std::ranges::replace(flags, '\n', ' ');
+  const ImportedRun run =
+      imported("t.sh", "torchrun --nproc_per_node 8 pretrain_gpt.py " + flags +
+                           "--overlap-grad-reduce\ntorchrun --nproc_per_node 4 pretrain_gpt.py " + flags +
+                           "\npython tool.py --input x\n");
+  EXPECT_EQ(run.job.supernode.devices, 8);
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].field, "t.sh:2:1");
+  EXPECT_THAT(run.notes[0].text, HasSubstr("the job is of that at t.sh:1:1"));
 }
 
 TEST(Megatron, ACommandWithinAStringIsRead) {
@@ -356,6 +397,8 @@ TEST(Megatron, AWindowIsEarlierPositionsAndTheOwn) {
   EXPECT_EQ(listed.window_of(3), 0);
   // A window that no sequence fills, and one that sees no end of earlier positions, are none.
   EXPECT_EQ(with("--window-size 1000,0").job.model.window, 0);
+  EXPECT_EQ(finding_of(with("--window-size 255,0"), "window-size").verdict, Verdict::kNoMatter);
+  EXPECT_EQ(finding_of(with("--window-attn-skip-freq 2"), "window-attn-skip-freq").verdict, Verdict::kNoMatter);
   EXPECT_EQ(with("--window-size -1,0").job.model.window, 0);
   EXPECT_EQ(finding_of(with("--window-size 4,4"), "window-size").verdict, Verdict::kGap);
   const ImportedRun latent = with(

@@ -30,6 +30,11 @@ class Reader {
   Reader(Script& script, std::filesystem::path path) : script_(script), path_(std::move(path)) {}
 
   Variables& variables() { return variables_; }
+  // Sets a variable that the user gives. An assignment whose value is not known leaves it alone.
+  void give(const std::string& name, Text value) {
+    variables_.set(name, std::move(value));
+    given_.insert(name);
+  }
 
   void read(const Text& text) {
     const Commands list = parse(text, script_.sources);
@@ -173,6 +178,8 @@ class Reader {
     if (a.value.chars.find_first_of(" \n") != std::string::npos && mentions(a.value.chars, a.name))
       variables_.by_name.try_emplace(a.name, Variable{{Text{}}, {}, false});
     Text value = expander_.text(a.value);
+    // What only a run would know, the user may have said: --set GPUS=8 for GPUS=$(nvidia-smi -L | wc -l).
+    if (given_.contains(a.name) && !a.index && has_mark(value.chars)) return;
     Variable& v = variables_.by_name[a.name];
     if (a.index) return assign_element(v, a, std::move(value));
     if (!a.appends || v.elements.empty()) {
@@ -358,6 +365,7 @@ class Reader {
   Expander expander_{variables_, script_.sources};
   std::map<std::string, std::shared_ptr<Commands>> functions_;
   std::set<std::pair<std::uint32_t, std::string>> noted_;
+  std::set<std::string> given_;
   std::vector<Text> launcher_;
   Jump jump_ = Jump::kNone;
   int depth_ = 0, nesting_ = 0, commands_ = 0;
@@ -380,7 +388,7 @@ Script read_text(const std::filesystem::path& path, std::string_view content, co
   Variables& variables = reader.variables();
   variables.script = path.string();
   variables.arguments_known = options.arguments.has_value();
-  for (const auto& [name, value] : options.variables) variables.set(name, of_user(value));
+  for (const auto& [name, value] : options.variables) reader.give(name, of_user(value));
   if (options.arguments)
     for (const std::string& argument : *options.arguments) variables.arguments.push_back(of_user(argument));
   reader.read(text);
