@@ -207,7 +207,8 @@ void tell_overlaps(Reading& r) {
 // Megatron-LM has no groups of queries without --group-query-attention, whatever their number is.
 void take_query_groups(Reading& r) {
   Launch& l = r.launch;
-  if (!l.kv_heads || l.grouped_queries.value_or(false)) return;
+  const auto is_it = [](const Finding& f) { return f.setting.name == "num-query-groups"; };
+  if (l.grouped_queries.value_or(false) || std::ranges::none_of(r.findings, is_it)) return;
   l.kv_heads.reset();
   l.grouped_queries = false;
   r.set_aside("num-query-groups", "without group-query-attention each head has its own keys and values");
