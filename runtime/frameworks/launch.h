@@ -49,8 +49,7 @@ struct Launch {
   // Recomputation.
   Words recompute, recompute_method, recompute_every, recompute_words, select_words, recompute_modules;
   Integer recompute_layers;
-  Flag recompute_all, recompute_selective, recompute_norm, recompute_activation,
-      no_recompute;
+  Flag recompute_all, recompute_selective, recompute_norm, recompute_activation, no_recompute;
 
   // The model.
   Words model, training_stage, flavor, architecture, finetuning, deepspeed_file;
@@ -64,7 +63,7 @@ struct Launch {
       rope_mscale_all;
   Words rope_kind;
   Flag llama_rope;
-  Integer rope_original, window;  // earlier positions that a token sees
+  Integer rope_original, window;      // earlier positions that a token sees
   Words window_pair, window_pattern;  // Megatron-LM's: "127,0", and which layers have it
   Integer experts, choices, expert_ffn, shared, shared_ffn, dense_layers, groups, group_choices;
   Words expert_pattern, scoring, balancing;

@@ -203,8 +203,9 @@ void add_other_trainings(const shell::Script& script, const shell::StartedComman
     if (score(c) < kTraining || told.size() > kMostOtherTrainings) continue;
     std::string place = script.sources.place(c.place);
     if (!told.insert(place).second) continue;
-    result.notes.push_back({std::move(place), fmt::format("another command that trains; the job is of that at {}",
-                                                         script.sources.place(taken.place))});
+    result.notes.push_back(
+        {std::move(place), fmt::format("another command that trains; the job is of that at {}",
+                                       script.sources.place(taken.place))});
   }
 }
 

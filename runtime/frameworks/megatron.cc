@@ -127,12 +127,14 @@ bool repeats_norms_or_swiglu(Reading& r) {
   const std::string core = "the scores of attention are never kept here, so nothing is left to repeat";
   if (!others.empty())
     r.give_up("recompute-modules",
-              fmt::format("{}: parts of a layer with products; a job repeats norms and SwiGLU (selective) or a whole "
-                          "layer (full){}",
-                          joined(others), any ? ", the first here" : ""));
+              fmt::format(
+                  "{}: parts of a layer with products; a job repeats norms and SwiGLU (selective) or a whole "
+                  "layer (full){}",
+                  joined(others), any ? ", the first here" : ""));
   if (any && !(norms && swiglu))
-    r.assume("training.recompute", fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
-                                               norms ? "norms" : "activations of experts"));
+    r.assume("training.recompute",
+             fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
+                         norms ? "norms" : "activations of experts"));
   if (!any && others.empty()) {
     for (const char* name : {"recompute-granularity", "recompute-activations", "recompute-modules"})
       r.set_aside(name, core);
@@ -147,8 +149,9 @@ bool repeats_by_flag(Reading& r) {
   const bool norms = r.launch.recompute_norm.value_or(false),
              swiglu = r.launch.recompute_activation.value_or(false);
   if (norms != swiglu)
-    r.assume("training.recompute", fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
-                                               norms ? "norms" : "activations"));
+    r.assume("training.recompute",
+             fmt::format("selective, which repeats norms and SwiGLU; the run names {} alone",
+                         norms ? "norms" : "activations"));
   return norms || swiglu;
 }
 
@@ -192,14 +195,16 @@ void tell_overlaps(Reading& r) {
   const std::string& software = r.job.supernode.software;
   if (software.empty()) return;
   for (Finding& f : r.findings) {
-    if (f.verdict != Verdict::kNoMatter || (f.meaning != kOverlapping && f.meaning != kBesideProducts)) continue;
+    if (f.verdict != Verdict::kNoMatter || (f.meaning != kOverlapping && f.meaning != kBesideProducts))
+      continue;
     if (!asks_for_overlap(f.setting)) {
       f.meaning = fmt::format("how exchanges overlap: none does with the software \"{}\"", software);
       continue;
     }
     f.verdict = Verdict::kGap;
     f.meaning = fmt::format(
-        "the software \"{}\" overlaps nothing; a job without supernode.software overlaps all that streams allow",
+        "the software \"{}\" overlaps nothing; a job without supernode.software overlaps all that streams "
+        "allow",
         software);
   }
 }
@@ -351,7 +356,8 @@ void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool 
 
 void megatron_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
   from_job(job, l, cannot, false);
-  // Its vocabulary is padded to a multiple of this and of the devices along tp; no flag gives the padded size.
+  // Its vocabulary is padded to a multiple of this and of the devices along tp; no flag gives the padded
+  // size.
   l.padded_vocab.reset();
   const std::int32_t vocab = job.model.vocab, tensor = l.tensor.value_or(1);
   if (vocab % tensor != 0)

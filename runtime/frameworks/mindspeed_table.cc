@@ -15,8 +15,7 @@ constexpr Translation kRopes[] = {
 
 constexpr std::string_view kData = "data", kKernel = "how kernels are made", kChecks = "checks and profiles",
                            kLaunching = "how processes start and find each other",
-                           kCheckpoints = "checkpoints",
-                           kOverlap = kOverlapping,
+                           kCheckpoints = "checkpoints", kOverlap = kOverlapping,
                            kEight = "float8: products and their operands are bfloat16",
                            kRewards = "learning from rewards";
 
@@ -44,7 +43,8 @@ constexpr auto kOfMindspeed = std::to_array<Row>({
     taken("rope-scaling-mscale-all-dim", "model.rope_scaling.mscale_all_dim", &L::rope_mscale_all),
     taken("sliding-window", "model.window", &L::window),
     gap("reuse-fp32-param",
-        "2 bytes of each weight that it saves: bfloat16 weights within the float32 ones; here both are there"),
+        "2 bytes of each weight that it saves: bfloat16 weights within the float32 ones; here both are "
+        "there"),
     gap("longrope-*", "another scaling of positions"),
     no_matter("use-fusion-attn-v2", kKernel),
     no_matter("pre-tockens", kKernel),

@@ -31,7 +31,8 @@ void put_experts(const ModelSpec& m, Launch& l, std::vector<std::string>& cannot
   if (e.count == 0) return;
   l.experts = e.count, l.choices = e.choices, l.expert_ffn = e.ffn;
   if (e.shared > 0) l.shared_ffn = e.shared * e.ffn;
-  if (e.dense_layers > 0 || !e.dense.empty()) l.expert_pattern = pattern_of(m, [&](std::int32_t i) { return e.in_layer(i); });
+  if (e.dense_layers > 0 || !e.dense.empty())
+    l.expert_pattern = pattern_of(m, [&](std::int32_t i) { return e.in_layer(i); });
   put(l.scoring, e.scoring, std::string("softmax"));
   if (e.scoring == "softmax" && !e.normalize) l.scores_before_choice = true;
   if (e.scoring == "sigmoid" && !e.normalize)

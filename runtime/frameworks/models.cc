@@ -22,8 +22,8 @@ struct KnownTokenizer {
 };
 constexpr std::array kTokenizers{
     KnownTokenizer{"GPT2BPETokenizer", kGpt2Vocab}, KnownTokenizer{"Llama2Tokenizer", 32000},
-    KnownTokenizer{"Llama3Tokenizer", 128256},     KnownTokenizer{"DeepSeekV2Tokenizer", 102400},
-    KnownTokenizer{"DeepSeekV3Tokenizer", 129280}, KnownTokenizer{"TikTokenizer", 131072}};
+    KnownTokenizer{"Llama3Tokenizer", 128256},      KnownTokenizer{"DeepSeekV2Tokenizer", 102400},
+    KnownTokenizer{"DeepSeekV3Tokenizer", 129280},  KnownTokenizer{"TikTokenizer", 131072}};
 
 Error missing(const Reading& r, const std::string& flag, const std::string& what) {
   return Error(Code::kMissingField, fmt::format("{} is not there, and so is not known: {}", flag, what))
@@ -115,7 +115,8 @@ void take_window_layers(Reading& r, ModelSpec& m) {
   if (!r.launch.window_pattern) return;
   const std::string& text = *r.launch.window_pattern;
   auto pattern = Pattern(text).all();
-  if (!pattern && text.size() < 5 && text.find_first_not_of("0123456789") == std::string::npos && text != "0") {
+  if (!pattern && text.size() < 5 && text.find_first_not_of("0123456789") == std::string::npos &&
+      text != "0") {
     pattern.emplace();
     for (std::int32_t i = 1; i <= m.layers; ++i) pattern->push_back(i % std::stoi(text) != 0 ? 1 : 0);
   }
@@ -322,7 +323,8 @@ void take_vocab(Reading& r, ModelSpec& m, std::int32_t tensor) {
     if (t != kTokenizers.end()) vocab = t->vocab, why = "as that of " + *l.tokenizer;
   }
   if (vocab == 0 && !l.tokenizer && l.vocab_file && l.merge_file)
-    vocab = kGpt2Vocab, why = "as that of GPT-2's byte pairs, which --vocab-file with --merge-file usually are";
+    vocab = kGpt2Vocab,
+    why = "as that of GPT-2's byte pairs, which --vocab-file with --merge-file usually are";
   if (vocab == 0)
     vocab = kAssumedVocab,
     why = "a guess, as neither a flag nor the tokenizer's name says it; --vocab N or --model sets it";

@@ -170,8 +170,9 @@ void take_machine(Reading& r, std::int32_t devices, const std::string& usual, co
              fmt::format("\"{}\", as no configuration names the machine; --profile names another", usual));
   if (software.empty() || !is_bare(r.job.supernode.profile)) return;
   r.job.supernode.software = software;
-  r.assume("supernode.software",
-           fmt::format("\"{}\": what the framework keeps in HBM besides, and that it overlaps nothing", software));
+  r.assume(
+      "supernode.software",
+      fmt::format("\"{}\": what the framework keeps in HBM besides, and that it overlaps nothing", software));
 }
 
 void take_offload(Reading& r, std::vector<std::string> tensors, const std::string& tier) {

@@ -36,8 +36,8 @@ void take_training(Reading& reading, const TrainingDefaults& defaults);
 // The inverse.
 void put_training(const TrainingSpec& training, Launch& launch);
 
-// The machine: --profile, else `usual`, which is told; and the framework that runs on it, if there is a software
-// profile of it. A profile that has its software keeps it.
+// The machine: --profile, else `usual`, which is told; and the framework that runs on it, if there is a
+// software profile of it. A profile that has its software keeps it.
 void take_machine(Reading& reading, std::int32_t devices, const std::string& usual,
                   const std::string& software = "");
 

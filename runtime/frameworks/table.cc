@@ -61,13 +61,14 @@ std::string remedy_of(const std::string& unknown) {
     return fmt::format("give the arguments with which the script is called: --args \"...\"; {} is number {}",
                        unknown, name);
   return fmt::format(
-      "write the value in place of {}; if a variable takes it from there, --set gives that variable's", unknown);
+      "write the value in place of {}; if a variable takes it from there, --set gives that variable's",
+      unknown);
 }
 
 Error bad_value(const Setting& s, const std::string& what) {
   if (s.name.starts_with(kLauncher))
-    return Error(Code::kBadValue,
-                 fmt::format("{} of the launcher is \"{}\", and {}", s.name.substr(kLauncher.size()), s.value, what))
+    return Error(Code::kBadValue, fmt::format("{} of the launcher is \"{}\", and {}",
+                                              s.name.substr(kLauncher.size()), s.value, what))
         .at(s.place)
         .fix("give the number of devices: --devices N");
   const bool none = s.value.empty() && s.unknown.empty();
@@ -189,23 +190,18 @@ class TableReader {
   std::int32_t integer(const Setting& s, const std::string& text) const {
     const auto v = number(text);
     if (!v || *v != std::floor(*v) || std::abs(*v) > 2147483647.0)
-      throw bad_value(s, "a whole number belongs there")
-          .legal("-2147483648 to 2147483647");
+      throw bad_value(s, "a whole number belongs there").legal("-2147483648 to 2147483647");
     return static_cast<std::int32_t>(*v);
   }
   double real(const Setting& s, const std::string& text) const {
     const auto v = number(text);
-    if (!v)
-      throw bad_value(s, "a number belongs there")
-          .legal("a number");
+    if (!v) throw bad_value(s, "a number belongs there").legal("a number");
     return *v;
   }
   bool flag(const Setting& s, const std::string& text) const {
     if (!s.has_value) return true;
     const auto v = truth(text);
-    if (!v)
-      throw bad_value(s, "true or false belongs there")
-          .legal("true, false");
+    if (!v) throw bad_value(s, "true or false belongs there").legal("true, false");
     return *v;
   }
   std::string words(const Setting& s, const std::string& text) const {

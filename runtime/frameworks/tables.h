@@ -5,8 +5,8 @@
 
 namespace hyperrun::frameworks {
 
-// Finding::meaning of settings that let exchanges overlap with computing. The importer of Megatron-LM says more,
-// because its software profile overlaps nothing.
+// Finding::meaning of settings that let exchanges overlap with computing. The importer of Megatron-LM says
+// more, because its software profile overlaps nothing.
 inline constexpr std::string_view kOverlapping = "exchanges overlap with computing as far as streams allow",
                                   kBesideProducts =
                                       "exchanges beside products; parallel.tiles overlaps them here";

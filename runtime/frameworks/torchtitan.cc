@@ -78,10 +78,12 @@ void take_parts(Reading& r, const Parallelism& layout) {
   take_batch(r, batch, micro, replicas);
   const std::int32_t passes = batch / std::max(1, local * replicas), all = r.job.training.micro_batches;
   if (layout.pipeline > 1 && passes > 1)
-    r.assume("training.micro_batches",
-             fmt::format("{} in one pass of the pipeline; torchtitan has {} passes of {} each, and fills the pipeline "
-                         "so many times",
-                         all, passes, all / passes));
+    r.assume(
+        "training.micro_batches",
+        fmt::format(
+            "{} in one pass of the pipeline; torchtitan has {} passes of {} each, and fills the pipeline "
+            "so many times",
+            all, passes, all / passes));
 }
 
 Recomputation recomputation(Reading& r) {

@@ -163,13 +163,12 @@ TEST(LlamaFactory, AYamlNamesAFileOfDeepspeed) {
   EXPECT_EQ(finding_of(lora, "lora_rank").verdict, Verdict::kGap);
 }
 
-std::string with_factory(const std::string& more) {
-  return "model_name_or_path: Qwen/Qwen3-8B\n" + more;
-}
+std::string with_factory(const std::string& more) { return "model_name_or_path: Qwen/Qwen3-8B\n" + more; }
 
 TEST(LlamaFactory, LayersRecomputeUnlessThatIsOff) {
   const auto policy = [](const std::string& more) {
-    const ImportedRun run = imported("x.yaml", with_factory("finetuning_type: full\n" + more), {.devices = 2});
+    const ImportedRun run =
+        imported("x.yaml", with_factory("finetuning_type: full\n" + more), {.devices = 2});
     return run.job.training.recompute.empty() ? "none" : run.job.training.recompute[0].policy;
   };
   EXPECT_EQ(policy(""), "full");
@@ -234,12 +233,15 @@ TEST(Deepspeed, AutoIsWhatTheTrainerIsTold) {
   for (const char* field : {"training.precision", "training.lr", "training.micro_batches"})
     EXPECT_THAT(assumed(run, field), HasSubstr("Hugging Face's Trainer")) << field;
   // Without "auto" the file is DeepSpeed's own.
-  const ImportedRun own = imported("ds.json", R"({"train_batch_size": 8, "zero_optimization": {"stage": 2}})", options);
+  const ImportedRun own =
+      imported("ds.json", R"({"train_batch_size": 8, "zero_optimization": {"stage": 2}})", options);
   EXPECT_EQ(own.job.training.precision, kFloat32);
   EXPECT_EQ(own.job.training.lr, 0);
   // What the file says itself stands.
   const ImportedRun half = imported(
-      "ds.json", R"({"train_batch_size": "auto", "fp16": {"enabled": false}, "zero_optimization": {"stage": 2}})", options);
+      "ds.json",
+      R"({"train_batch_size": "auto", "fp16": {"enabled": false}, "zero_optimization": {"stage": 2}})",
+      options);
   EXPECT_EQ(half.job.training.precision, kFloat32);
 }
 

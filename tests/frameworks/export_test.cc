@@ -204,10 +204,13 @@ TEST(Export, WhatCannotBeSaidIsNamed) {
 
 TEST(Export, MegatronPadsTheVocabularyToItself) {
   const auto written = [](const std::string& vocab, FrameworkKind kind) {
-    return export_run(job_of_text("supernode { devices: 2 profile: \"h100\" } model { layers: 2 hidden: 256 heads: 4 "
-                                  "sequence: 128 vocab: " +
-                                  vocab + R"( } parallel { mesh { name: "tp" size: 2 } presets: "tp" } training { batch: 4 })"),
-                      framework_of(kind))
+    return export_run(
+               job_of_text(
+                   "supernode { devices: 2 profile: \"h100\" } model { layers: 2 hidden: 256 heads: 4 "
+                   "sequence: 128 vocab: " +
+                   vocab +
+                   R"( } parallel { mesh { name: "tp" size: 2 } presets: "tp" } training { batch: 4 })"),
+               framework_of(kind))
         .text;
   };
   const std::string text = written("32008", FrameworkKind::kMegatron);

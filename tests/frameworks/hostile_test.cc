@@ -18,7 +18,7 @@ TEST(Hostile, ABinaryFileIsTold) {
   EXPECT_THAT(refusal("ls", std::string("\x7f"
                                         "ELF\0\1\2",
                                         7)),
-              HasSubstr("ls: error[syntax]: a binary file: byte 5 is a control character, of the code 0"));
+              HasSubstr("ls: error[syntax]: a binary file: byte 1 is a control character, of the code 127"));
 }
 
 TEST(Hostile, AnEmptyFileIsTold) {

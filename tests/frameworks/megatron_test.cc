@@ -115,8 +115,8 @@ TEST(Megatron, TheJobHasTheSoftwareOfItsFramework) {
     EXPECT_THAT(finding_of(run, name).meaning, HasSubstr("none does with the software")) << name;
   }
   // a100_megatron is the machine and what runs on it.
-  const ImportedRun fitted = imported("flags.txt", kArguments + "--overlap-grad-reduce",
-                                      {.devices = 8, .profile = "a100_megatron"});
+  const ImportedRun fitted =
+      imported("flags.txt", kArguments + "--overlap-grad-reduce", {.devices = 8, .profile = "a100_megatron"});
   EXPECT_EQ(fitted.job.supernode.software, "");
   EXPECT_EQ(finding_of(fitted, "overlap-grad-reduce").verdict, Verdict::kNoMatter);
 }
@@ -194,7 +194,8 @@ TEST(Megatron, DevicesThatOnlyARunCountsHaveARemedy) {
   std::string flags = kArguments;
   std::ranges::replace(flags, '\n', ' ');
   for (const char* count : {"gpu", "auto", "$(nvidia-smi -L | wc -l)"}) {
-    const std::string script = std::string("torchrun --nproc_per_node ") + count + " pretrain_gpt.py " + flags;
+    const std::string script =
+        std::string("torchrun --nproc_per_node ") + count + " pretrain_gpt.py " + flags;
     EXPECT_THAT(refusal("t.sh", script),
                 AllOf(HasSubstr(std::string("per-node of the launcher is \"") + count + "\""),
                       HasSubstr("--devices N")));
@@ -380,7 +381,8 @@ TEST(Megatron, SelectiveRecomputationIsOfItsModules) {
   EXPECT_EQ(finding_of(up, "recompute-modules").verdict, Verdict::kGap);
   EXPECT_THAT(finding_of(up, "recompute-modules").meaning, HasSubstr("mla_up_proj, mlp: parts of a layer"));
   EXPECT_EQ(policy(modules + "moe"), "none");
-  EXPECT_EQ(policy("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"), "full");
+  EXPECT_EQ(policy("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"),
+            "full");
 }
 
 TEST(Megatron, AWindowIsEarlierPositionsAndTheOwn) {
@@ -398,20 +400,22 @@ TEST(Megatron, AWindowIsEarlierPositionsAndTheOwn) {
   // A window that no sequence fills, and one that sees no end of earlier positions, are none.
   EXPECT_EQ(with("--window-size 1000,0").job.model.window, 0);
   EXPECT_EQ(finding_of(with("--window-size 255,0"), "window-size").verdict, Verdict::kNoMatter);
-  EXPECT_EQ(finding_of(with("--window-attn-skip-freq 2"), "window-attn-skip-freq").verdict, Verdict::kNoMatter);
+  EXPECT_EQ(finding_of(with("--window-attn-skip-freq 2"), "window-attn-skip-freq").verdict,
+            Verdict::kNoMatter);
   EXPECT_EQ(with("--window-size -1,0").job.model.window, 0);
   EXPECT_EQ(finding_of(with("--window-size 4,4"), "window-size").verdict, Verdict::kGap);
   const ImportedRun latent = with(
-      "--window-size 127,0 --multi-latent-attention --kv-lora-rank 64 --qk-head-dim 32 --qk-pos-emb-head-dim 16 "
+      "--window-size 127,0 --multi-latent-attention --kv-lora-rank 64 --qk-head-dim 32 --qk-pos-emb-head-dim "
+      "16 "
       "--v-head-dim 32");
   EXPECT_EQ(finding_of(latent, "window-size").verdict, Verdict::kGap);
   EXPECT_EQ(with("--use-fused-rmsnorm --sliding-window 127").job.model.window, 128);
 }
 
 TEST(Megatron, WhatChangesMemoryOrWeightsIsAGap) {
-  for (const char* flags : {"--attention-backend unfused", "--attention-backend local",
-                            "--fp32-residual-connection", "--embedding-init-method-std 1.0",
-                            "--use-fused-rmsnorm --reuse-fp32-param"})
+  for (const char* flags :
+       {"--attention-backend unfused", "--attention-backend local", "--fp32-residual-connection",
+        "--embedding-init-method-std 1.0", "--use-fused-rmsnorm --reuse-fp32-param"})
     EXPECT_EQ(with(flags).findings.back().verdict, Verdict::kGap) << flags;
   EXPECT_EQ(with("--attention-backend flash").findings.back().verdict, Verdict::kNoMatter);
   EXPECT_THAT(with("--use-fused-rmsnorm --reuse-fp32-param").findings.back().meaning,

@@ -34,7 +34,8 @@ Text Sources::add(std::string name, std::string_view content) {
     const char c = content[i];
     const auto place = next_ + static_cast<std::uint32_t>(i);
     if (is_binary(c))
-      throw Error(Code::kSyntax, fmt::format("a binary file: byte {} is a control character, of the code {}", i + 1, static_cast<int>(c)))
+      throw Error(Code::kSyntax, fmt::format("a binary file: byte {} is a control character, of the code {}",
+                                             i + 1, static_cast<int>(c)))
           .at(file.name)
           .legal("a shell script, or a configuration as text")
           .fix("name the launch script or the configuration");

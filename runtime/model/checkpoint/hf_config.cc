@@ -27,8 +27,10 @@ const ModelFamily& read_family(const JsonFields& fields) {
   if (family == nullptr)
     throw fields.error("model_type", "\"" + type + "\" is not supported")
         .legal(family_names())
-        .fix("if its layers are those of one of these, give a copy of the file with that model_type; a job's model "
-             "block and a launch script's flags give sizes, too");
+        .fix(
+            "if its layers are those of one of these, give a copy of the file with that model_type; a job's "
+            "model "
+            "block and a launch script's flags give sizes, too");
   const json* list = fields.find("architectures");
   if (list != nullptr && (!list->is_array() || list->size() != 1 || (*list)[0] != family->architecture))
     throw fields.error("architectures", list->dump() + " is not supported")
