@@ -194,6 +194,10 @@ void llama_factory_to_job(Reading& r) {
     r.assume("model.sequence", "2048, the default of LLaMA-Factory's cutoff_len");
   }
   to_job(r, true);
+  const Launch& l = r.launch;
+  if (!l.deepspeed_file && !l.fsdp_words && r.job.supernode.devices > 1)
+    r.assume("parallel.presets",
+             "no ZeRO, as neither deepspeed nor fsdp is there; a file of accelerate is not read");
 }
 
 void deepspeed_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {

@@ -190,7 +190,8 @@ class TableReader {
   std::int32_t integer(const Setting& s, const std::string& text) const {
     const auto v = number(text);
     if (!v || *v != std::floor(*v) || std::abs(*v) > 2147483647.0)
-      throw bad_value(s, "a whole number belongs there").legal("-2147483648 to 2147483647");
+      throw bad_value(s, "a whole number belongs there")
+          .legal(s.name.starts_with(kLauncher) ? "1 to 1048576" : "-2147483648 to 2147483647");
     return static_cast<std::int32_t>(*v);
   }
   double real(const Setting& s, const std::string& text) const {

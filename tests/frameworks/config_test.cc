@@ -195,6 +195,7 @@ TEST(LlamaFactory, WhatIsLeftOpenIsAsTheTrainerHasIt) {
     EXPECT_THAT(assumed(run, field), HasSubstr("the default of Hugging Face's Trainer")) << field;
   EXPECT_THAT(assumed(run, "training.precision"), HasSubstr("bfloat16"));
   EXPECT_THAT(assumed(run, "model.sequence"), HasSubstr("cutoff_len"));
+  EXPECT_THAT(assumed(run, "parallel.presets"), HasSubstr("a file of accelerate is not read"));
 }
 
 TEST(LlamaFactory, WhatAStageHasBesideIsTold) {
