@@ -357,12 +357,11 @@ void from_job(const Job& job, Launch& l, std::vector<std::string>& cannot, bool 
 void megatron_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {
   from_job(job, l, cannot, false);
   // Its vocabulary is padded to a multiple of this and of the devices along tp; no flag gives the padded
-  // size.
+  // size. One that tp does not divide is padded as the compiler does it.
   l.padded_vocab.reset();
   const std::int32_t vocab = job.model.vocab, tensor = l.tensor.value_or(1);
-  if (vocab % tensor != 0)
-    cannot.push_back(fmt::format("a vocabulary of {} that tp {} does not divide", vocab, tensor));
-  l.vocab = vocab, l.vocab_multiple = std::gcd(128, std::max(1, vocab / tensor));
+  l.vocab = vocab;
+  l.vocab_multiple = vocab % tensor == 0 ? std::gcd(128, vocab / tensor) : 1;
 }
 
 void mindspeed_from_job(const Job& job, Launch& l, std::vector<std::string>& cannot) {

@@ -218,6 +218,7 @@ TEST(Export, MegatronPadsTheVocabularyToItself) {
   EXPECT_THAT(text, HasSubstr("--make-vocab-size-divisible-by 4 "));
   EXPECT_THAT(text, Not(HasSubstr("--padded-vocab-size")));
   EXPECT_EQ(imported("f.txt", text, {.devices = 2}).job.model.vocab, 32008);
+  EXPECT_THAT(written("32007", FrameworkKind::kMegatron), HasSubstr("--make-vocab-size-divisible-by 1 "));
   EXPECT_THAT(written("32008", FrameworkKind::kMindspeed), HasSubstr("--padded-vocab-size 32008"));
 }
 
