@@ -155,6 +155,9 @@ void add_run_options(CLI::App& app, RunArguments& a) {
       ->check(non_empty());
   app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory")
       ->check(non_empty());
+  app.add_option("--restarts", a.restarts,
+                 "starts after a loss, in a row without a new checkpoint (default: the job's run.restarts)")
+      ->check(whole_number_between(0, 1 << 20));
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 

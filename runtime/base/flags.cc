@@ -14,7 +14,7 @@ std::string read(const char* name, const char* otherwise = "") {
 
 const Flags& flags() {
   static const Flags kFlags{read("HYPERRUN_DUMP"), read("HYPERRUN_LOG", "info"), read("HYPERRUN_CONTROLLER"),
-                            read("HYPERRUN_SECRET")};
+                            read("HYPERRUN_SECRET"), read("HYPERRUN_FAULT")};
   return kFlags;
 }
 

@@ -10,6 +10,7 @@ struct Flags {
   std::string log_level;   // HYPERRUN_LOG: trace, debug, info, warn, error (default info)
   std::string controller;  // HYPERRUN_CONTROLLER: host:port, set by the launcher for rank 0
   std::string secret;      // HYPERRUN_SECRET: the run's secret, set by the launcher for rank 0
+  std::string fault;       // HYPERRUN_FAULT: a fault of the start, set by the launcher (run.chaos)
 };
 
 // The environment is read once, at the first call.

@@ -118,6 +118,13 @@ class DeviceLink::Impl {
     });
   }
 
+  void cut() {
+    asio::post(io_, [this] {
+      connection_->close();
+      on_end("it was cut");
+    });
+  }
+
   bool aborted() const {
     const std::lock_guard lock(mutex_);
     return abort_.has_value();
@@ -322,6 +329,7 @@ void DeviceLink::set_wake(std::function<void(int device)> wake) { impl_->set_wak
 void DeviceLink::report(int device, tasks::InvocationDone done) { impl_->report(device, std::move(done)); }
 void DeviceLink::fail(int device, const Error& error) { impl_->fail(device, error); }
 void DeviceLink::close() { impl_->close(); }
+void DeviceLink::cut() { impl_->cut(); }
 bool DeviceLink::aborted() const { return impl_->aborted(); }
 
 }  // namespace hyperrun::control

@@ -89,6 +89,9 @@ class DeviceLink {
   // MPI_Finalize, so that a hang there is still seen.
   void close();
 
+  // Ends the connection without a word, as a broken network does. For tests and injected faults.
+  void cut();
+
   bool aborted() const;
 
  private:

@@ -22,6 +22,7 @@ namespace hyperrun {
 // of an Ascend 910C (data sheet) in float32.
 struct SupernodeSpec {
   std::int32_t devices = 1;
+  std::int32_t spares = 0;         // further devices, which take the places of lost ones
   Bytes hbm{};                     // budget of one device
   Bytes pool{};                    // budget of the shared DDR pool, for all devices together
   Bytes flash{};                   // budget of the devices' files, for all devices together
@@ -307,6 +308,43 @@ inline constexpr std::string_view kNative = "native", kPaced = "paced";
 
 enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
 
+// What happens when a loss or a gradient norm is not finite, or a loss jumps.
+inline constexpr std::string_view kStop = "stop", kSkip = "skip";
+
+// Checks that find silent corruption (docs/faults.md).
+struct IntegritySpec {
+  std::int32_t every = 0;  // steps between comparisons of state that several devices hold; 0: none
+  bool checksums = false;  // of what collectives move
+
+  bool operator==(const IntegritySpec&) const = default;
+};
+
+// The kinds of faults that `chaos` injects.
+inline constexpr std::string_view kKillFault = "kill", kStopFault = "stop", kSlowFault = "slow",
+                                  kCutFault = "cut", kFullDiskFault = "full_disk", kFlipFault = "flip";
+
+// One fault, on the device's process. It happens once in a run, however often its step is repeated.
+struct FaultSpec {
+  std::string kind{kKillFault};
+  std::int32_t device = 0;
+  std::int32_t step = 0;  // the step in which it happens, from 1; 0: while the devices start
+  bool saving = false;    // true: while the checkpoint after that step is saved
+  double seconds = 1;     // of a slow device: so much longer
+  bool for_good = false;  // of a killed device: it does not come back
+  std::int32_t back = 0;  // a device that was gone for good is back after this step; 0: never
+
+  bool operator==(const FaultSpec&) const = default;
+};
+
+struct ChaosSpec {
+  std::uint64_t seed = 1;          // of the random faults
+  std::int32_t faults = 0;         // so many at random, spread over the run
+  std::vector<std::string> kinds;  // of the random ones; empty: kill, stop, slow and cut
+  std::vector<FaultSpec> certain;  // besides these
+
+  bool operator==(const ChaosSpec&) const = default;
+};
+
 struct RunSpec {
   std::string directory = "runs/{job}";  // run directory; "{job}" and "{time}" are filled in
   std::uint64_t seed = 1;
@@ -320,6 +358,16 @@ struct RunSpec {
   double dilation = 0;             // paced clock: real over simulated time; 0: chosen so that the work fits
   ShrinkSpec shrink;               // paced clock only
   GenerateSpec generate;
+  std::int32_t restarts = 3;    // starts after a loss, in a row without a new checkpoint
+  bool elastic = true;          // devices that are gone for good: go on with the best layout of the others
+  std::int32_t keep_last = 0;   // checkpoints that stay; 0: all
+  std::int32_t keep_every = 0;  // with keep_last: those after a multiple of so many steps stay, too; 0: none
+  std::int32_t copy_every = 0;  // steps between copies of the state in memory; 0: none
+  std::string on_divergence{kStop};
+  double divergence_jump =
+      0;  // a loss of so many times the mean of the last 16 diverges; 0: any finite is fine
+  IntegritySpec integrity;
+  ChaosSpec chaos;
 
   bool operator==(const RunSpec&) const = default;
 };

@@ -118,15 +118,14 @@ std::vector<HostLine> joined_by_host(const std::vector<HostLine>& lines) {
   return hosts;
 }
 
-// Lines of the form that mpirun reads.
+}  // namespace
+
 std::string text_of(const std::vector<HostLine>& hosts) {
   std::string text;
   for (const HostLine& host : hosts)
     text += host.host + (host.slots ? fmt::format(" slots={}", *host.slots) : "") + host.others + "\n";
   return text;
 }
-
-}  // namespace
 
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place) {
   return joined_by_host(host_lines(text, place));
@@ -154,15 +153,14 @@ std::string default_hostfile() {
   return file != nullptr ? file : "";
 }
 
-namespace {
-
-// The lines of a file that names a host at least.
 std::vector<HostLine> read_hosts(const std::string& hostfile) {
   std::vector<HostLine> hosts = parse_hosts(content_of(hostfile), hostfile);
   if (hosts.empty())
     throw Error(Code::kTooFewRanks, "no line names a host").at(hostfile).legal(kForm).fix("add hosts");
   return hosts;
 }
+
+namespace {
 
 std::optional<std::int32_t> sum_of_slots(const std::vector<HostLine>& hosts) {
   std::int32_t sum = 0;

@@ -27,6 +27,13 @@ struct HostLine {
 // host.
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place);
 
+// The lines of a host file, one at least. Throws kMissingFile if it cannot be read, kTooFewRanks if it names
+// no host.
+std::vector<HostLine> read_hosts(const std::string& hostfile);
+
+// A host file with these lines.
+std::string text_of(const std::vector<HostLine>& hosts);
+
 // The host file in the form that mpirun reads, which knows neither line ends of Windows nor a host with slots
 // in two lines.
 class HostfileForMpirun {

@@ -52,6 +52,7 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   // The secret is passed by the variable's name only: everybody can see arguments.
   if (!spec.controller.empty())
     for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
+  if (!spec.fault.empty()) argv.insert(argv.end(), {"-x", "HYPERRUN_FAULT"});
   if (std::getenv("HYPERRUN_LOG") != nullptr) argv.insert(argv.end(), {"-x", "HYPERRUN_LOG"});
   for (const std::string& name : openblas_variables()) argv.insert(argv.end(), {"-x", name});
   argv.insert(argv.end(), spec.mpirun_args.begin(), spec.mpirun_args.end());
@@ -60,6 +61,7 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   auto& environment = command.environment;
   if (!spec.controller.empty())
     environment = {{"HYPERRUN_CONTROLLER", spec.controller}, {"HYPERRUN_SECRET", spec.secret}};
+  if (!spec.fault.empty()) environment.emplace_back("HYPERRUN_FAULT", spec.fault);
   for (const auto& [key, value] : kMpiDefaults)
     if (std::getenv(key) == nullptr) environment.emplace_back(key, value);
   if (spec.root) {

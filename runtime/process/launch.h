@@ -17,6 +17,7 @@ struct LaunchSpec {
   // The controller's address and the secret go to the ranks in their environment, never in an argv. Empty:
   // there is no controller.
   std::string controller, secret;
+  std::string fault;  // a fault for the ranks to commit as they start (runtime/rank/fault.h); empty: none
   std::string mpirun = "mpirun";
   std::string hostfile;                  // empty: this host only
   std::int32_t ranks_of_a_host = 0;      // the most of them; 0: as many as its slots, host by host

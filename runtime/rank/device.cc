@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/plan_world.h"
+#include "runtime/rank/fault.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/rank/sessions.h"
 
@@ -58,6 +59,7 @@ void Device::invoke(const tasks::Invocation& invocation) {
   status.last_instruction = -1;
   status.invocation = invocation.id;
   const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
+  if (const auto fault = fault_of(invocation, parts_.number)) commit(*fault, [&] { parts_.link.cut(); });
   HR_CHECK(session < plans_.size() && plans_[session] != nullptr, "an invocation of another device");
   tasks::InvocationDone done = plans_[session]->run(invocation.program % kProgramsOfASession, invocation);
   done.id = invocation.id;

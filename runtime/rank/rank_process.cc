@@ -17,6 +17,7 @@
 #include "runtime/process/spawn.h"
 #include "runtime/process/stale_segments.h"
 #include "runtime/rank/device_progress.h"
+#include "runtime/rank/fault.h"
 #include "runtime/rank/local_devices.h"
 #include "runtime/rank/mpi_start.h"
 #include "runtime/report/version.h"
@@ -148,6 +149,7 @@ void serve_controller(Address address, int rank) {
   };
   try {
     if (!address.controller.empty()) join();
+    if (link) commit_at_start(flags().fault, rank, [&] { link->cut(); });
     start_mpi();
     require_world(rank, options.world_size);
     share(address);

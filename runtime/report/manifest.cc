@@ -41,6 +41,13 @@ std::string to_json(const Manifest& m) {
   json["devices"] = m.hosts.size();
   json["ranks"] = m.ranks;
   json["hosts"] = m.hosts;
+  json["restarts"] = Json::array();
+  for (const Restart& r : m.restarts)
+    json["restarts"].push_back({{"after_step", r.after},
+                                {"from_step", r.from},
+                                {"error", r.cause},
+                                {"time", utc(r.lost)},
+                                {"seconds", static_cast<double>(r.time.value) / 1e9}});
   json["hyperrun"] = {{"version", version()}, {"git_revision", git_revision()}};
   json["libraries"] = std::move(libraries);
   return dump_indented(json);

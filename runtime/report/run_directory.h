@@ -49,6 +49,15 @@ class RunDirectory {
   std::string notice_;
 };
 
+// A loss after which a run has started again.
+struct Restart {
+  std::int64_t after = 0;  // steps done when it happened
+  std::int64_t from = 0;   // steps that were not done again
+  std::string cause;       // of the error, without its remedy
+  Nanos lost{};            // when it was found, since the Unix epoch
+  Nanos time{};            // from then to the end of the first step afterwards; 0: none has ended
+};
+
 // The manifest of a run: what ran, where, and how it ended. It is written at the start (state "running") and
 // again at the end.
 struct Manifest {
@@ -63,6 +72,7 @@ struct Manifest {
   std::string state = "running";   // running, finished, failed, interrupted
   std::optional<int> exit_status;  // exit status of the process, with `end`
   std::string error;               // the whole message if it failed or was interrupted
+  std::vector<Restart> restarts;   // in their order
 };
 
 // JSON, indented, with hyperrun's own version and git revision.

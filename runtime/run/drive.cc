@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <thread>
 
+#include "runtime/base/device_block.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/supervise.h"
 #include "runtime/process/descriptors.h"
 #include "runtime/process/launch.h"
 #include "runtime/process/process_start.h"
+#include "runtime/rank/fault.h"
 #include "runtime/report/version.h"
 
 namespace hyperrun {
@@ -70,7 +72,8 @@ control::ControllerOptions controller_options(const Job& job, int ranks, const s
   return options;
 }
 
-control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver, const Hosts& hosts) {
+control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver, const Hosts& hosts,
+                       const std::optional<FaultSpec>& fault) {
   process::LaunchSpec spec;
   process::require_program(spec.mpirun);
   spec.secret = control::make_secret();
@@ -85,6 +88,7 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   spec.hostfile = hostfile.path();
   spec.ranks_of_a_host = ranks_of_a_host(job.supernode.devices, options.ranks, hosts);
   spec.mpirun_args = hosts.mpirun_args;
+  if (fault) spec.fault = to_text(*fault, process_of(fault->device, options.ranks, job.supernode.devices));
   spec.root = geteuid() == 0;
   return control::supervise(controller, driver, process::launch_command(spec));
 }

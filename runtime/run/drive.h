@@ -43,7 +43,8 @@ control::ControllerOptions controller_options(const Job& job, int ranks, const s
 
 // Starts mpirun with the job's devices, and runs the driver until it has no work left. `name` is the ranks'
 // argument in a list of processes. Throws the errors of process::require_program.
+// `fault`: one for a device to commit as it starts.
 control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver,
-                       const Hosts& hosts = {});
+                       const Hosts& hosts = {}, const std::optional<FaultSpec>& fault = {});
 
 }  // namespace hyperrun

@@ -47,13 +47,22 @@ class Omni : public RunKind {
     }
   }
 
-  Driven make_driver(RecorderOutputs outputs) override {
+  std::unique_ptr<Recorder> make_recorder(RecorderOutputs outputs) override {
     OmniReport report;
     describe(job(), parameters_of_all(), report);
     report.order = job().media.order;
     auto recorder = std::make_unique<OmniRecorder>(std::move(report), std::move(outputs));
-    auto driver = std::make_unique<OmniDriver>(job(), plan_, sessions_, inputs_, *recorder);
-    return {std::move(recorder), std::move(driver)};
+    recorder_ = recorder.get();
+    return recorder;
+  }
+
+  std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t)> /*pause*/) override {
+    return std::make_unique<OmniDriver>(job(), plan_, sessions_, inputs_, *recorder_);
+  }
+
+  std::int64_t go_on_from(const std::filesystem::path& checkpoint) override {
+    throw Error(Code::kBadCheckpoint, "a run of several programs cannot go on from a checkpoint")
+        .at(checkpoint.string());
   }
 
   void announce() const override {
@@ -78,6 +87,7 @@ class Omni : public RunKind {
   OmniInputs inputs_;
   OmniPlan plan_;
   std::vector<Session> sessions_;
+  OmniRecorder* recorder_ = nullptr;  // null before make_recorder()
 };
 
 }  // namespace

@@ -13,8 +13,15 @@ ProgramsRecorder::ProgramsRecorder(RecorderOutputs outputs) : Recorder(std::move
 
 void ProgramsRecorder::begin_device(const tasks::DeviceInfo& device) {
   if (used_.empty()) start_ = now().value;
+  if (device.rank < std::ssize(used_)) return;  // the devices have started again
   used_.push_back(false);
   if (trace() != nullptr) trace()->device(device.rank, device.host, std::array{TraceStream::kProgram});
+}
+
+void ProgramsRecorder::forget_steps_after(std::int64_t step) {
+  curve_.resize(std::min(curve_.size(), static_cast<std::size_t>(step)));
+  common().steps = std::ssize(curve_);
+  pause();
 }
 
 void ProgramsRecorder::ran(const std::string& program, const std::string& title,

@@ -36,6 +36,8 @@ class ProgramsRecorder : public Recorder {
 
  private:
   void begin_device(const tasks::DeviceInfo& device) override;
+  std::int64_t steps_done() const override { return std::ssize(curve_); }
+  void forget_steps_after(std::int64_t step) override;
   void count(const std::string& program, std::size_t devices, double seconds);
 
   std::vector<double> curve_;          // values of the chart, by step

@@ -17,6 +17,8 @@ Recorder::Recorder(RecorderOutputs outputs) : outputs_(std::move(outputs)) {
 }
 
 void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
+  hosts_.clear();
+  ranks_ = 0;
   for (const tasks::DeviceInfo& device : devices) {
     hosts_.push_back(device.host);
     if (device.process.count == 1 || device.rank == device.process.first) ++ranks_;
@@ -24,7 +26,16 @@ void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
   }
 }
 
+void Recorder::go_on(const Error& cause, Nanos when, std::int64_t from) {
+  const std::int64_t after = steps_done();
+  const std::string place = cause.place().empty() ? "" : cause.place() + ": ";
+  restarts_.push_back({after, from, place + cause.cause(), when, {}});
+  forget_steps_after(from);
+}
+
 void Recorder::write(const std::string& metrics_line) {
+  if (!restarts_.empty() && restarts_.back().time.value == 0)
+    restarts_.back().time = unix_time() - restarts_.back().lost;
   if (metrics_) metrics_->write(metrics_line);
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/report/loss_chart.h"
 #include "runtime/report/metrics.h"
 #include "runtime/report/run_directory.h"
@@ -33,8 +34,12 @@ class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  // Called once, before anything runs.
+  // Called at each start of the devices, before anything runs.
   void begin(const std::vector<tasks::DeviceInfo>& devices);
+  // Records that the run has lost its devices at `when`, and goes on behind the first `from` steps. Steps
+  // after these leave the report, as they are done again.
+  void go_on(const Error& cause, Nanos when, std::int64_t from);
+  const std::vector<Restart>& restarts() const { return restarts_; }
   // Writes the results so far; also called after a failure. A second call does nothing.
   void finish();
 
@@ -50,6 +55,8 @@ class Recorder {
     LossChart chart;
   };
   virtual void begin_device(const tasks::DeviceInfo& device) = 0;
+  virtual std::int64_t steps_done() const = 0;
+  virtual void forget_steps_after(std::int64_t step) = 0;
   virtual void summarise() {}  // called before the report is written
   virtual std::string report_json() const = 0;
   virtual Chart chart() const = 0;
@@ -65,6 +72,7 @@ class Recorder {
   std::unique_ptr<TraceWriter> trace_;
   std::vector<std::string> hosts_;
   int ranks_ = 0;
+  std::vector<Restart> restarts_;
   bool finished_ = false;
 };
 

@@ -41,13 +41,22 @@ class Reinforcement : public RunKind {
         checkpoint_documents(learner().job, inputs_.tokenizer, directory.file("tokenizer.json"));
   }
 
-  Driven make_driver(RecorderOutputs outputs) override {
+  std::unique_ptr<Recorder> make_recorder(RecorderOutputs outputs) override {
     ReinforcementReport report;
     describe(job(), parameters(learner().plan), report);
     auto recorder = std::make_unique<ReinforcementRecorder>(std::move(report), std::move(outputs));
-    auto driver =
-        std::make_unique<ReinforcementDriver>(job(), programs_, inputs_.tasks, inputs_.tokenizer, *recorder);
-    return {std::move(recorder), std::move(driver)};
+    recorder_ = recorder.get();
+    return recorder;
+  }
+
+  std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t)> /*pause*/) override {
+    return std::make_unique<ReinforcementDriver>(job(), programs_, inputs_.tasks, inputs_.tokenizer,
+                                                 *recorder_);
+  }
+
+  std::int64_t go_on_from(const std::filesystem::path& checkpoint) override {
+    throw Error(Code::kBadCheckpoint, "a run of several programs cannot go on from a checkpoint")
+        .at(checkpoint.string());
   }
 
   void announce() const override {
@@ -69,6 +78,7 @@ class Reinforcement : public RunKind {
   const LoadedJob& loaded_;
   ReinforcementInputs inputs_;
   ProgramSessions programs_;
+  ReinforcementRecorder* recorder_ = nullptr;  // null before make_recorder()
 };
 
 }  // namespace

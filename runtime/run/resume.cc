@@ -122,12 +122,12 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
 
 constexpr std::string_view kStep = "step-";
 
-std::int64_t step_of(const std::filesystem::path& checkpoint) {
+}  // namespace
+
+std::int64_t saved_step(const std::filesystem::path& checkpoint) {
   const std::string name = checkpoint.filename();
   return name.starts_with(kStep) ? std::atoll(name.c_str() + kStep.size()) : -1;
 }
-
-}  // namespace
 
 void set_resume(Job& job, const std::string& path) {
   if (!path.empty() && !std::filesystem::exists(path))
@@ -141,7 +141,7 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
   std::filesystem::path last;
   if (std::filesystem::is_directory(path / "checkpoints"))
     for (const auto& entry : std::filesystem::directory_iterator(path / "checkpoints"))
-      if (step_of(entry.path()) > step_of(last)) last = entry.path();
+      if (saved_step(entry.path()) > saved_step(last)) last = entry.path();
   return last.empty() ? path : last;
 }
 
@@ -166,7 +166,7 @@ std::int64_t next_sample(const Job& job, const TrainerState& trainer) {
 
 }  // namespace
 
-ResumePoint check_resume(const Job& job, const Plan& plan) {
+ResumePoint resume_point(const Job& job, const Plan& plan) {
   check_checkpoint(job, plan);
   const std::filesystem::path directory = job.run.resume;
   const TrainerState trainer = read_trainer_state(directory);
@@ -178,15 +178,19 @@ ResumePoint check_resume(const Job& job, const Plan& plan) {
         .at("run.seed")
         .legal(fmt::format("{}", *trainer.seed))
         .fix("give the job the checkpoint's seed");
+  return {trainer.next_step, next_sample(job, trainer)};
+}
+
+ResumePoint check_resume(const Job& job, const Plan& plan) {
+  const ResumePoint first = resume_point(job, plan);
   const std::int64_t steps = job.training.steps;
-  const ResumePoint first{trainer.next_step, next_sample(job, trainer)};
   if (steps == 0) return first;  // a job that is not run may leave the steps open
-  if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
+  if (first.step > steps || (first.step == steps && job.run.generate.tokens == 0))
     throw Error(Code::kBadValue,
                 fmt::format("nothing is left to do: the checkpoint has {} steps behind it, the job has {}",
-                            trainer.next_step, steps))
+                            first.step, steps))
         .at("training.steps")
-        .legal(fmt::format("more than {}", trainer.next_step))
+        .legal(fmt::format("more than {}", first.step))
         .fix("raise training.steps, or resume from an earlier checkpoint");
   return first;
 }

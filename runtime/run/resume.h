@@ -12,6 +12,9 @@ namespace hyperrun {
 // `path` itself if it is a checkpoint; the last checkpoint in it if it is a run directory.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
+// The step in a checkpoint's name, -1 if it has none: "step-000400" has 400.
+std::int64_t saved_step(const std::filesystem::path& checkpoint);
+
 // Removes checkpoints that a killed device has left half written in a folder of checkpoints.
 void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints);
 
@@ -29,8 +32,10 @@ struct ResumePoint {
   std::int64_t sample = 0;  // the first that no step before has seen
 };
 
-// Checks that the job can resume from job.run.resume: check_checkpoint() holds, the seeds are equal, and
-// steps are left to do. Throws kBadCheckpoint, kMissingFile or kBadValue.
+// Where a run begins that resumes from job.run.resume. Throws unless check_checkpoint() holds and the seeds
+// are equal: kBadCheckpoint, kMissingFile or kBadValue.
+ResumePoint resume_point(const Job& job, const Plan& plan);
+// The same. Throws kBadValue, too, if no step is left to do.
 ResumePoint check_resume(const Job& job, const Plan& plan);
 
 // A line about the checkpoint that a run starts from, and warnings if optimizer state is missing there, or if

@@ -8,6 +8,9 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
+#include "runtime/run/best_layout.h"
+#include "runtime/run/device_use.h"
+#include "runtime/run/failure.h"
 #include "runtime/run/manifest.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/saved_documents.h"
@@ -31,12 +34,33 @@ LoadedJob load(const RunArguments& arguments) {
   return loaded;
 }
 
+// "after step 52, from the checkpoint after step 50: 2 steps again".
+std::string describe(const Restart& r) {
+  const std::int64_t again = std::max<std::int64_t>(0, r.after - r.from);
+  return fmt::format("after step {}, from {}: {} {} again", r.after,
+                     r.from > 0 ? fmt::format("the checkpoint after step {}", r.from) : "the begin", again,
+                     again == 1 ? "step" : "steps");
+}
+
+std::string describe(const std::vector<Restart>& restarts) {
+  std::string text;
+  for (const Restart& r : restarts)
+    text += fmt::format("restarted {}, {:.1f} s until a step had ended\n", describe(r),
+                        static_cast<double>(r.time.value) / 1e9);
+  return text;
+}
+
 std::unique_ptr<RunKind> make_kind(const LoadedJob& loaded) {
   if (loaded.job.programs.empty()) return make_training(loaded);
   return loaded.job.media.learns() ? make_omni(loaded) : make_reinforcement(loaded);
 }
 
 }  // namespace
+
+void RunKind::change_to(const Job& /*job*/) {
+  throw Error(Code::kBadLayout, "this kind of run keeps its layout, and not all of its devices are left")
+      .fix("start it again with --resume when they are back");
+}
 
 Run::Run(const RunArguments& arguments)
     : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()), kind_(make_kind(loaded_)) {}
@@ -77,24 +101,112 @@ void Run::prepare(const OnThisHost& here) {
   directory_->write(kJobFile, to_textproto(loaded_.job));
 }
 
-int Run::execute(const std::function<control::Outcome(tasks::Driver&)>& drive) {
+int Run::execute(const Starter& starter, Restarts restarts) {
   RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet};
   if (kind_->traces()) outputs.trace = directory_->file(kTraceFile);
-  const auto [recorder, driver] = kind_->make_driver(std::move(outputs));
+  const std::unique_ptr<Recorder> recorder = kind_->make_recorder(std::move(outputs));
   kind_->announce();
   std::fflush(stdout);
-  write_manifest(*recorder, nullptr);
-  const control::Outcome outcome = drive(*driver);
+  const RunSpec& run = loaded_.job.run;
+  Chaos chaos(run.chaos, devices(), loaded_.job.training.steps, run.checkpoint_every > 0);
+  Fleet fleet(loaded_.job.supernode, chaos, starter.survivors);
+  control::Outcome outcome;
+  for (bool again = true; again;) {
+    write_manifest(*recorder, nullptr);
+    const std::unique_ptr<RunDriver> driver =
+        kind_->make_driver([&](std::int64_t step) { return fleet.left(step) > job().supernode.devices; });
+    Nanos failed{};
+    driver->inject(chaos);
+    driver->when_failed([&](const Error& cause) {
+      failed = unix_time();
+      if (!restarts.possible(cause.code())) report(cause, *recorder);
+    });
+    outcome = starter.start(job(), *driver, chaos.of_start());
+    again = outcome.ok() && driver->paused();
+    if (again) {
+      go_on(fleet);
+      continue;
+    }
+    if (outcome.ok() || !outcome.error || !restarts.possible(outcome.error->code())) break;
+    if (outcome.all_done) {
+      std::fprintf(stderr, "all work was done when this happened: %s\n", outcome.error->cause().c_str());
+      outcome.error.reset();
+      break;
+    }
+    remove_unfinished_checkpoints(directory_->path() / "checkpoints");
+    again = restarts.again(outcome, saved_step(last_checkpoint().value_or("")));
+    if (again)
+      again = go_on_after(outcome, failed, restarts, fleet, *recorder);
+    else if (restarts.limit() > 0 && outcome.any_started)
+      std::fprintf(stderr, "%s",
+                   fmt::format("{} {} without a new checkpoint, and no further one\n", restarts.limit(),
+                               restarts.limit() == 1 ? "restart" : "restarts")
+                       .c_str());
+    if (!again) report(*outcome.error, *recorder);
+  }
   if (!outcome.ok()) remove_unfinished_checkpoints(directory_->path() / "checkpoints");
   recorder->finish();
   write_manifest(*recorder, &outcome);
   kind_->conclude(*directory_, outcome.all_done);
   if (outcome.all_done)
-    std::printf("%srun directory: %s\n", recorder->text().c_str(), directory_->path().c_str());
+    std::printf("%s%srun directory: %s\n", describe(recorder->restarts()).c_str(), recorder->text().c_str(),
+                directory_->path().c_str());
   std::fflush(stdout);
   if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
   if (!outcome.ok()) std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
   return outcome.exit_status();
+}
+
+// Writes the results so far, and prints why the run ends.
+void Run::report(const Error& cause, Recorder& recorder) const {
+  report_failure(kind_->with_remedy(cause), [&] { recorder.finish(); });
+}
+
+// Has the next start begin behind the last checkpoint, or at the begin of the run, on the devices that are
+// left. Returns the number of steps that are done.
+std::int64_t Run::go_on(const Fleet& fleet) {
+  const std::optional<fs::path> checkpoint = last_checkpoint();
+  const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
+  const std::int32_t left = fleet.left(step), now = job().supernode.devices;
+  if (left < now && !loaded_.job.run.elastic)
+    throw Error(Code::kTooFewRanks,
+                fmt::format("{} of {} devices are gone for good", devices() - left, devices()))
+        .at("run.elastic")
+        .legal("true: the run goes on with the best layout of the others")
+        .fix("set it to true, add supernode.spares, or wait until they are back and resume");
+  if (left != now) {
+    kind_->change_to(left == devices() ? loaded_.job : best_layout(loaded_.job, left));
+    std::fprintf(stderr, "%s\n",
+                 fmt::format("{} of {} devices are there; the run goes on with {} ({})", left, devices(),
+                             job().supernode.devices, describe_mesh(Mesh{job().parallel.mesh}))
+                     .c_str());
+  }
+  return checkpoint ? kind_->go_on_from(*checkpoint) : kind_->first_step();
+}
+
+// The same after a loss, which it tells and records. False: the run cannot go on; `outcome` says why.
+bool Run::go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& restarts, Fleet& fleet,
+                      Recorder& recorder) {
+  const Error cause = *outcome.error;
+  try {
+    std::fprintf(stderr, "%s: %s\n", std::string(name(cause.code())).c_str(), cause.cause().c_str());
+    fleet.look(recorder.hosts());
+    const std::int64_t from = go_on(fleet);
+    recorder.go_on(cause, failed, from);
+  } catch (const Error& e) {
+    outcome.error = e;
+    return false;
+  }
+  std::fprintf(stderr, "%s\n",
+               fmt::format("restart {} of {} {}", restarts.in_a_row(), restarts.limit(),
+                           describe(recorder.restarts().back()))
+                   .c_str());
+  return true;
+}
+
+std::optional<fs::path> Run::last_checkpoint() const {
+  const fs::path found = find_checkpoint(directory_->path());
+  return found == directory_->path() ? std::nullopt : std::optional(found);
 }
 
 void Run::write_manifest(const Recorder& recorder, const control::Outcome* outcome) const {

@@ -10,7 +10,10 @@
 #include "runtime/rank/room.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/arguments.h"
+#include "runtime/run/fleet.h"
+#include "runtime/run/restarts.h"
 #include "runtime/run/run_kind.h"
+#include "runtime/run/survivors.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -21,16 +24,30 @@ class Run {
   explicit Run(const RunArguments& arguments);
 
   const Job& job() const { return kind_->job(); }  // the job that the devices run
+  const std::filesystem::path& directory() const { return directory_->path(); }  // after prepare()
 
   // Reads the inputs and makes the run directory. From here on a closed pipe does not end the run. Throws
   // unless the devices of this host fit.
   void prepare(const OnThisHost& here);
 
-  // Runs the job to its end; prepare() comes first. `drive` runs the driver. Returns the exit status.
-  int execute(const std::function<control::Outcome(tasks::Driver&)>& drive);
+  // How the devices of a run are started.
+  struct Starter {
+    // Starts them, and runs the driver to its end. Called again for each restart. `fault`: one for a device
+    // to commit meanwhile.
+    std::function<control::Outcome(const Job&, tasks::Driver&, const std::optional<FaultSpec>& fault)> start;
+    Survivors* survivors = nullptr;  // null: no host is looked for
+  };
+  // Runs the job to its end; prepare() comes first. Returns the exit status.
+  int execute(const Starter& starter, Restarts restarts);
 
  private:
   void require_room(const OnThisHost& here, const std::filesystem::path& directory);
+  void report(const Error& cause, Recorder& recorder) const;
+  std::int32_t devices() const { return loaded_.job.supernode.devices; }  // that the job asks for
+  std::int64_t go_on(const Fleet& fleet);
+  bool go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& restarts, Fleet& fleet,
+                   Recorder& recorder);
+  std::optional<std::filesystem::path> last_checkpoint() const;
   void write_manifest(const Recorder& recorder, const control::Outcome* outcome) const;
 
   const RunArguments& arguments_;

@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/rank/protocol.h"
-#include "runtime/run/failure.h"
 
 namespace hyperrun {
 namespace {
@@ -28,9 +28,14 @@ std::vector<tasks::Driver::Assignment> RunDriver::on_ready(const std::vector<tas
 }
 
 void RunDriver::on_failed(const Error& cause) {
-  report_failure(cause, [&] {
-    if (recorder_ != nullptr) recorder_->finish();
-  });
+  if (failed_) failed_(cause);
+}
+
+void RunDriver::issuing(tasks::Invocation& invocation, std::span<const std::int32_t> devices) {
+  if (chaos_ == nullptr) return;
+  const bool saves = invocation.program % kProgramsOfASession == kSaveProgram;
+  chaos_->add_fault(invocation, saves,
+                    [&](std::int32_t d) { return std::ranges::find(devices, d) != devices.end(); });
 }
 
 std::int32_t RunDriver::number(std::size_t session, std::string_view program) const {

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "runtime/run/chaos.h"
 #include "runtime/run/recorder.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/tasks/task_driver.h"
@@ -20,8 +23,16 @@ class RunDriver : public tasks::TaskDriver {
  public:
   std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) final;
 
-  // Writes the results so far, and prints why the run ended.
-  void on_failed(const Error& cause) override;
+  // Calls `failed` as soon as the reason is known why the run cannot go on. Without it a failure is told by
+  // the outcome alone.
+  void when_failed(std::function<void(const Error&)> failed) { failed_ = std::move(failed); }
+  void on_failed(const Error& cause) final;
+
+  // Whether the driver has ended for now, behind a checkpoint, and another one is to go on.
+  virtual bool paused() const { return false; }
+
+  // Has the run inject faults. `chaos` must outlive the driver.
+  void inject(Chaos& chaos) { chaos_ = &chaos; }
 
  protected:
   // The sessions and the recorder must outlive the driver. `recorder` is null if nothing is recorded.
@@ -30,6 +41,8 @@ class RunDriver : public tasks::TaskDriver {
 
   // Submits the first tasks.
   virtual void start() = 0;
+
+  void issuing(tasks::Invocation& invocation, std::span<const std::int32_t> devices) final;
 
   // The number of a Program of a session's plan in invocations.
   std::int32_t number(std::size_t session, std::string_view program) const;
@@ -42,6 +55,8 @@ class RunDriver : public tasks::TaskDriver {
  private:
   std::span<const Session> sessions_;
   Recorder* recorder_;
+  std::function<void(const Error&)> failed_;
+  Chaos* chaos_ = nullptr;
 };
 
 }  // namespace hyperrun

@@ -2,6 +2,9 @@
 // that is common to all kinds.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -32,11 +35,24 @@ class RunKind {
   // Describes the run on standard output, before it starts.
   virtual void announce() const = 0;
 
-  struct Driven {
-    std::unique_ptr<Recorder> recorder;
-    std::unique_ptr<RunDriver> driver;
-  };
-  virtual Driven make_driver(RecorderOutputs outputs) = 0;
+  // Makes the recorder of the run. Called once.
+  virtual std::unique_ptr<Recorder> make_recorder(RecorderOutputs outputs) = 0;
+  // Makes a driver for each start, after make_recorder(). It begins where the sessions say. `pause` is asked
+  // after each checkpoint on the way whether the run ends there for now; kinds that keep their layout may
+  // never ask.
+  virtual std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t step)> pause) = 0;
+
+  // Steps that were done before the run began: those of the checkpoint that it resumes.
+  virtual std::int64_t first_step() const { return 0; }
+  // Has the next driver begin behind a checkpoint that the run has saved. Returns the number of steps done.
+  virtual std::int64_t go_on_from(const std::filesystem::path& checkpoint) = 0;
+
+  // Has the next driver run under another layout, on as many devices as `job` says; go_on_from() follows.
+  // Throws kBadLayout if the kind of run keeps its layout.
+  virtual void change_to(const Job& job);
+
+  // Adds to an error that ends the run what can be done about it.
+  virtual Error with_remedy(const Error& cause) const { return cause; }
 
   // Called when the run has ended and the recorder has finished. `all_done`: the run did all of its work.
   virtual void conclude(const RunDirectory& directory, bool all_done) {

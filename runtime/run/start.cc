@@ -46,7 +46,11 @@ int run_job(const RunArguments& arguments) {
   const int ranks = require_ranks(devices, hosts);
   process::require_program(process::LaunchSpec().mpirun);
   run.prepare(hosts.only_this_host() ? OnThisHost{devices, ranks} : OnThisHost{});
-  return run.execute([&](tasks::Driver& driver) { return drive(run.job(), arguments.job, driver, hosts); });
+  Survivors survivors(hosts, run.directory() / "hosts.left");
+  const auto start = [&](const Job& job, tasks::Driver& driver, const std::optional<FaultSpec>& fault) {
+    return drive(job, arguments.job, driver, survivors.hosts(), fault);
+  };
+  return run.execute({start, &survivors}, Restarts(arguments.restarts.value_or(run.job().run.restarts)));
 }
 
 int run_as_rank(const RunArguments& arguments) {
@@ -84,13 +88,14 @@ int run_controller(const RunArguments& arguments, int world) {
   // Hosts whose devices are not known host the fewest.
   run.prepare({ranks == world ? devices : ranks * (devices / world), ranks});
   process::tell_address(controller.address());
-  return run.execute([&](tasks::Driver& driver) {
+  const auto start = [&](const Job&, tasks::Driver& driver, const std::optional<FaultSpec>&) {
     control::Outcome outcome = controller.run(driver);
     // mpirun removes its shared memory unless it was killed, so we remove it after a failure.
     if (!outcome.ok())
       for (const tasks::DeviceInfo& device : outcome.devices) process::remove_segments(device.mpi_job);
     return outcome;
-  });
+  };
+  return run.execute({start}, Restarts(0));  // a foreign mpirun ends with its ranks
 }
 
 }  // namespace hyperrun

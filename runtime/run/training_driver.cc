@@ -5,7 +5,6 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/learning_rate.h"
 #include "runtime/rank/protocol.h"
-#include "runtime/run/failure.h"
 #include "runtime/run/results.h"
 
 namespace hyperrun {
@@ -33,7 +32,9 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
     case Stage::kSave:
       if (sound_steps_ < step_) return std::nullopt;
       stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
+      if (step_ < steps && options_.pause && options_.pause(step_)) stage_ = Stage::kPaused;
       return tasks::Invocation{.program = kSaveProgram, .step = step_};
+    case Stage::kPaused: return std::nullopt;
     case Stage::kGenerate: return generation_pass();
   }
   return std::nullopt;
@@ -73,14 +74,6 @@ void TrainingDriver::trained(const tasks::Invocation& invocation,
   }
   require_finite(loss, norm, invocation.step + 1);
   sound_steps_ = invocation.step + 1;
-}
-
-void TrainingDriver::on_failed(const Error& cause) {
-  if (!options_.keeps_results) return;
-  // Before the first step no work is lost, so no remedy for it is given.
-  const bool has_learnt = sound_steps_ > 0;
-  RunDriver::on_failed(has_learnt ? with_resume_remedy(cause, session().job, session().run_directory)
-                                  : cause);
 }
 
 std::optional<tasks::Invocation> TrainingDriver::generation_pass() {

@@ -23,16 +23,19 @@ namespace hyperrun {
 struct TrainingOptions {
   std::int64_t first_step = 0;  // number of steps that a resumed run has done already
   double overhead = 0.01;       // allowed overhead of a paced step; see PacedClock
-  // False: writes no checkpoint, and leaves it to the caller to report a failure.
+  // False: writes no checkpoint.
   bool keeps_results = true;
   std::function<void(std::int64_t step)> on_step;  // called before each step is issued
+  // Asked after each checkpoint on the way. True: the run ends there for now.
+  std::function<bool(std::int64_t step)> pause;
 };
 
 class TrainingDriver : public SessionDriver {
  public:
   TrainingDriver(const Session& session, TrainingRecorder& recorder, TrainingOptions options = {});
 
-  void on_failed(const Error& cause) override;
+  // Whether it ended behind a checkpoint with steps left to do.
+  bool paused() const override { return stage_ == Stage::kPaused; }
 
   // The first sequence of the generation, the prompt included.
   const std::vector<std::int32_t>& generated() const { return generated_; }
@@ -42,7 +45,7 @@ class TrainingDriver : public SessionDriver {
   void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override;
 
  private:
-  enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate };
+  enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate, kPaused };
 
   tasks::Invocation train();
   void trained(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results);

@@ -15,6 +15,7 @@
 #include "runtime/ir/shrink.h"
 #include "runtime/rank/token_file.h"
 #include "runtime/run/device_use.h"
+#include "runtime/run/failure.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/run_kind.h"
 #include "runtime/run/saved_documents.h"
@@ -84,12 +85,39 @@ class Training : public RunKind {
     if (!j.run.resume.empty()) std::printf("%s", describe_start(j, plan, first_).c_str());
   }
 
-  Driven make_driver(RecorderOutputs outputs) override {
+  std::unique_ptr<Recorder> make_recorder(RecorderOutputs outputs) override {
     auto recorder = std::make_unique<TrainingRecorder>(job(), session().plan, std::move(outputs));
-    auto driver = std::make_unique<TrainingDriver>(session(), *recorder,
-                                                   TrainingOptions{.first_step = first_.step, .on_step = {}});
+    recorder_ = recorder.get();
+    return recorder;
+  }
+
+  std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t)> pause) override {
+    TrainingOptions options{.first_step = first_.step, .on_step = {}, .pause = std::move(pause)};
+    auto driver = std::make_unique<TrainingDriver>(session(), *recorder_, std::move(options));
     driver_ = driver.get();
-    return {std::move(recorder), std::move(driver)};
+    return driver;
+  }
+
+  std::int64_t first_step() const override { return first_.step; }
+
+  std::int64_t go_on_from(const fs::path& checkpoint) override {
+    session().job.run.resume = checkpoint;
+    begin_behind(resume_point(job(), session().plan));
+    return first_.step;
+  }
+
+  void change_to(const Job& job) override {
+    if (session().original) return RunKind::change_to(job);  // to scale of a step under the old layout
+    Compiled compiled = compile(job);
+    session().job = job;
+    session().plan = std::move(compiled.plan);
+    recorder_->change_layout();
+  }
+
+  // Before the first step no work is lost, so no remedy for it is given.
+  Error with_remedy(const Error& cause) const override {
+    const bool has_learnt = first_.step > 0 || !recorder_->report().steps.empty();
+    return has_learnt ? with_resume_remedy(cause, job(), session().run_directory) : cause;
   }
 
   void conclude(const RunDirectory& directory, bool all_done) override {
@@ -114,10 +142,13 @@ class Training : public RunKind {
       session().plan = std::move(scaled.plan);
       session().original = std::move(scaled.original);
     }
-    if (job().run.resume.empty()) return;
-    first_ = check_resume(job(), session().plan);
-    session().first_step = first_.step;
-    session().first_sample = first_.sample;
+    if (!job().run.resume.empty()) begin_behind(check_resume(job(), session().plan));
+  }
+
+  void begin_behind(const ResumePoint& point) {
+    first_ = point;
+    session().first_step = point.step;
+    session().first_sample = point.sample;
   }
 
   Session& session() { return sessions_.front(); }
@@ -127,7 +158,8 @@ class Training : public RunKind {
   std::vector<Session> sessions_;  // exactly one
   ResumePoint first_;              // where the run begins; 0 unless it resumes another
   std::optional<TextData> text_;
-  const TrainingDriver* driver_ = nullptr;  // null before make_driver()
+  TrainingRecorder* recorder_ = nullptr;    // null before make_recorder()
+  const TrainingDriver* driver_ = nullptr;  // null before make_driver(); the last one
 };
 
 }  // namespace

@@ -32,6 +32,11 @@ TrainingRecorder::TrainingRecorder(const Job& job, const Plan& plan, RecorderOut
 }
 
 void TrainingRecorder::begin_device(const tasks::DeviceInfo& info) {
+  if (const auto known = std::ranges::find(report_.devices, info.rank, &DeviceReport::device);
+      known != report_.devices.end()) {
+    known->host = info.host;
+    return;
+  }
   DeviceReport device = planned_use(job_, plan_.of_device(info.rank));
   device.device = info.rank;
   device.host = info.host;
@@ -39,6 +44,24 @@ void TrainingRecorder::begin_device(const tasks::DeviceInfo& info) {
     device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
   report_.devices.push_back(std::move(device));
   if (trace() != nullptr) trace()->device(info.rank, info.host);
+}
+
+void TrainingRecorder::change_layout() {
+  report_.devices.clear();
+  programs_.clear();
+}
+
+std::int64_t TrainingRecorder::steps_done() const {
+  return report_.steps.empty() ? 0 : report_.steps.back().step;
+}
+
+void TrainingRecorder::forget_steps_after(std::int64_t step) {
+  last_end_ = 0;
+  while (!report_.steps.empty() && report_.steps.back().step > step) {
+    report_.time -= report_.steps.back().time;
+    report_.tokens -= std::int64_t{job_.training.batch} * job_.model.sequence;
+    report_.steps.pop_back();
+  }
 }
 
 void TrainingRecorder::step(std::int64_t step, double loss, double grad_norm,
@@ -73,7 +96,8 @@ void TrainingRecorder::step(std::int64_t step, double loss, double grad_norm,
 
 // A step lasts from the end of the step before. The first step lasts from its own begin.
 Nanos TrainingRecorder::step_time(std::int64_t begin, std::int64_t end) {
-  if (last_end_ == 0) start_ = last_end_ = begin;
+  if (start_ == 0) start_ = begin;
+  if (last_end_ == 0) last_end_ = begin;
   return Nanos(end - std::exchange(last_end_, end));
 }
 

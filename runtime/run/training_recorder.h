@@ -26,6 +26,8 @@ class TrainingRecorder : public Recorder {
             bool traced);
   // Records a Program outside of steps ("init", "prefill", "decode"). Only its memory goes to the report.
   void ran(const std::string& program, std::span<const InvocationStats> stats);
+  // Begins the use of devices anew, as the plan has changed.
+  void change_layout();
   void paced(const PacedUse& use) { report_.paced = use; }
 
   const RunReport& report() const { return report_; }
@@ -33,6 +35,8 @@ class TrainingRecorder : public Recorder {
 
  private:
   void begin_device(const tasks::DeviceInfo& device) override;
+  std::int64_t steps_done() const override;
+  void forget_steps_after(std::int64_t step) override;
   void summarise() override;
   std::string report_json() const override { return to_json(report_); }
   Chart chart() const override;
@@ -49,7 +53,7 @@ class TrainingRecorder : public Recorder {
   RunReport report_;
   std::set<std::string> programs_;  // Programs that have run
   std::int64_t start_ = 0;          // begin of the first step, Unix time, ns
-  std::int64_t last_end_ = 0;       // end of the last step, Unix time, ns
+  std::int64_t last_end_ = 0;       // end of the last step since the devices started, Unix time, ns
 };
 
 }  // namespace hyperrun

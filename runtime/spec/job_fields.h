@@ -94,6 +94,18 @@ inline constexpr Choice kClocks[] = {
     {kNative, "as fast as the host can"},
     {kPaced, "each training step to scale of the simulated machine, stretched so that the real work fits"},
 };
+inline constexpr Choice kOnDivergence[] = {
+    {kStop, "the run ends with an error"},
+    {kSkip, "it goes on from the last checkpoint, with the samples behind those of the step that diverged"},
+};
+inline constexpr Choice kFaultKinds[] = {
+    {kKillFault, "the process ends at once"},
+    {kStopFault, "the process stands still, as one that hangs"},
+    {kSlowFault, "the step lasts longer on the device"},
+    {kCutFault, "the connection to the controller ends"},
+    {kFullDiskFault, "the device's part of a checkpoint finds no space"},
+    {kFlipFault, "a bit of a weight flips in the device's memory"},
+};
 inline constexpr Choice kPipelineSchedules[] = {
     {"gpipe", "all forward passes, then all backward passes"},
     {"1f1b", "a backward pass as soon as there is one: fewer activations at once"},
@@ -135,6 +147,7 @@ void fields(Visitor& v, SupernodeSpec& s) {
   v.text("software", s.software, Need::kOptional);
   const bool flat = s.profile.empty();
   v.integer("devices", s.devices, Need::kRequired, {1, 1 << 20});
+  v.integer("spares", s.spares, Need::kOptional, {0, 1 << 20});
   v.bytes("hbm", s.hbm, flat ? Need::kRequired : Need::kOptional, 1);
   v.bytes("pool", s.pool, Need::kOptional, 0);
   v.bytes("flash", s.flash, Need::kOptional, 0);
@@ -366,6 +379,31 @@ void fields(Visitor& v, ShrinkSpec& s) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, IntegritySpec& i) {
+  v.integer("every", i.every, Need::kOptional, {});
+  v.flag("checksums", i.checksums);
+}
+
+template <class Visitor>
+void fields(Visitor& v, FaultSpec& f) {
+  v.choice("kind", f.kind, kFaultKinds);
+  v.integer("device", f.device, Need::kOptional, {0, (1 << 20) - 1});
+  v.integer("step", f.step, Need::kOptional, {});
+  v.flag("saving", f.saving);
+  v.real("seconds", f.seconds, Need::kOptional, {.max = 3600});
+  v.flag("for_good", f.for_good);
+  v.integer("back", f.back, Need::kOptional, {});
+}
+
+template <class Visitor>
+void fields(Visitor& v, ChaosSpec& c) {
+  v.integer("seed", c.seed);
+  v.integer("faults", c.faults, Need::kOptional, {});
+  v.choices("kinds", c.kinds, kFaultKinds);
+  v.list("fault", c.certain);
+}
+
+template <class Visitor>
 void fields(Visitor& v, RunSpec& r) {
   v.file("directory", r.directory, Need::kOptional);
   v.integer("seed", r.seed);
@@ -379,6 +417,15 @@ void fields(Visitor& v, RunSpec& r) {
   v.choice("clock", r.clock, kClocks);
   v.real("dilation", r.dilation, Need::kOptional, {.max = 1e9});
   v.optional("shrink", r.shrink);
+  v.integer("restarts", r.restarts, Need::kOptional, {0, 1 << 20});
+  v.flag("elastic", r.elastic);
+  v.integer("keep_last", r.keep_last, Need::kOptional, {});
+  v.integer("keep_every", r.keep_every, Need::kOptional, {});
+  v.integer("copy_every", r.copy_every, Need::kOptional, {});
+  v.choice("on_divergence", r.on_divergence, kOnDivergence);
+  v.real("divergence_jump", r.divergence_jump, Need::kOptional, kAtLeastZero);
+  v.optional("integrity", r.integrity);
+  v.optional("chaos", r.chaos);
 }
 
 template <class Visitor>

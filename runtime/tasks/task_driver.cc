@@ -30,6 +30,7 @@ std::optional<Invocation> TaskDriver::next_within(const Dispatcher& dispatcher) 
   invocation.id = in_flight_.add(issue->task);
   invocation.step = task.step;
   invocation.group = issue->group;
+  issuing(invocation, scheduler_.groups().ranks(issue->group));
   return invocation;
 }
 

@@ -31,6 +31,10 @@ class TaskDriver : public Driver {
 
   // Makes the invocation of a task. The scheduler sets its id, step and group.
   virtual Invocation invocation_of(TaskId id, const TaskSpec& task, GroupId group) = 0;
+  // Called with each invocation as it is issued to the devices.
+  virtual void issuing(Invocation& invocation, std::span<const std::int32_t> devices) {
+    static_cast<void>(invocation), static_cast<void>(devices);
+  }
   // Called when a task is done, before the tasks that wait for it are considered. An Error thrown here ends
   // the run, named after the task.
   virtual void on_task_done(TaskId id, const TaskSpec& task, std::span<const InvocationDone> results) = 0;

@@ -64,7 +64,7 @@ model { layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32 }
 parallel { mesh { name: "dp" size: 2 } presets: "dp" }
 data { corpus: "corpus.txt" }
 training { steps: 6 batch: 8 lr: 3e-3 warmup_steps: 2 }
-run { directory: "out" }
+run { directory: "out" restarts: 0 }
 )";
 
 std::string edited(std::string text, const std::vector<Edit>& edits) {

@@ -1,0 +1,34 @@
+// The devices that a run has left: those of its job and its spares, without those that are gone for good.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/run/chaos.h"
+#include "runtime/run/survivors.h"
+
+namespace hyperrun {
+
+class Fleet {
+ public:
+  // `survivors` may be null: no host is looked for.
+  Fleet(const SupernodeSpec& spec, const Chaos& chaos, Survivors* survivors)
+      : spec_(spec), chaos_(chaos), survivors_(survivors) {}
+
+  // The number of devices for the next start, after `step` steps: at most those of the job. Asks, without
+  // waiting, whether hosts are back.
+  std::int32_t left(std::int64_t step) const;
+
+  // Looks after a loss which hosts are there; may take seconds. `host_of_device` is of the run that was lost.
+  void look(const std::vector<std::string>& host_of_device);
+
+ private:
+  const SupernodeSpec& spec_;
+  const Chaos& chaos_;
+  Survivors* survivors_;
+  mutable std::int32_t on_gone_hosts_ = 0;  // devices
+};
+
+}  // namespace hyperrun

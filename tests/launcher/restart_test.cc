@@ -1,0 +1,162 @@
+// Runs that lose devices go on by themselves, and end like undisturbed ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string saves() { return edited(kJob, {{"restarts: 0", "checkpoint_every: 2"}}); }
+
+// The job with these words in its block `run`.
+std::string with(const std::string& words) {
+  return edited(saves(), {{"checkpoint_every: 2", "checkpoint_every: 2 heartbeat: \"500 ms\" " + words}});
+}
+
+std::string fault(const std::string& words) { return with("chaos { fault { " + words + " } }"); }
+
+class Restart : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workspace_ = std::make_unique<Workspace>();
+    ASSERT_THAT(workspace_->run(hyperrun({workspace_->job(saves()), "--run-dir", "whole"})), Succeeded());
+  }
+  static void TearDownTestSuite() { workspace_.reset(); }
+  void TearDown() override { EXPECT_TRUE(workspace_->nothing_left()); }
+
+  static fs::path at(std::string_view name) { return *workspace_ / name; }
+  static Finished run(const std::string& job) {
+    fs::remove_all(at("out"));
+    return workspace_->run(hyperrun({workspace_->job(job), "--run-dir", "out"}));
+  }
+  static nlohmann::json restarts() {
+    return nlohmann::json::parse(content(at("out/manifest.json"))).at("restarts");
+  }
+  static void expect_as_undisturbed() {
+    EXPECT_EQ(losses(at("out")), losses(at("whole")));
+    for (const std::string file : {"step-000002/model.safetensors", "step-000006/model.safetensors",
+                                   "step-000006/optimizer.safetensors"})
+      EXPECT_EQ(content(at("out/checkpoints") / file), content(at("whole/checkpoints") / file)) << file;
+  }
+
+  static inline std::unique_ptr<Workspace> workspace_;
+};
+
+class Faults : public Restart, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(Faults, EndAsUndisturbed) {
+  const Finished f = run(fault(GetParam()));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("restart 1 of 3")) << f;
+  EXPECT_THAT(f.out, HasSubstr("restarted after step"));
+  EXPECT_EQ(restarts().size(), 1U);
+  EXPECT_GT(restarts()[0].at("seconds"), 0);
+  expect_as_undisturbed();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Faults,
+                         ::testing::Values("kind: \"kill\" step: 4", "kind: \"kill\" device: 1 step: 1",
+                                           "kind: \"stop\" device: 1 step: 5", "kind: \"cut\" step: 6",
+                                           "kind: \"kill\" step: 4 saving: true",
+                                           "kind: \"kill\" device: 1 step: 0", "kind: \"stop\" step: 0"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0; });
+                           return name;
+                         });
+
+TEST_F(Restart, ASlowDeviceIsNoLoss) {
+  const Finished f = run(fault("kind: \"slow\" step: 3 seconds: 0.7"));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_EQ(restarts().size(), 0U);
+  expect_as_undisturbed();
+}
+
+TEST_F(Restart, TheSameSeedBringsTheSameFaults) {
+  const std::string job = with("chaos { seed: 3 faults: 3 kinds: [\"kill\", \"cut\"] }");
+  ASSERT_THAT(run(job), Succeeded());
+  const nlohmann::json first = restarts();
+  EXPECT_GE(first.size(), 1U);
+  expect_as_undisturbed();
+  ASSERT_THAT(run(job), Succeeded());
+  EXPECT_EQ(restarts().size(), first.size());
+}
+
+// Three faults before the first checkpoint, and two restarts.
+TEST_F(Restart, EndsAfterSoManyInARowWithoutANewCheckpoint) {
+  const Finished f = run(with("restarts: 2 chaos { fault { step: 1 } fault { step: 1 } fault { step: 1 } }"));
+  EXPECT_NE(f.status, 0) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("restart 2 of 2"), HasSubstr("error[device-lost]"),
+                           HasSubstr("2 restarts without a new checkpoint")));
+}
+
+TEST_F(Restart, CheckpointsBetweenCountFromOneAgain) {
+  ASSERT_THAT(run(with("restarts: 1 chaos { fault { step: 3 } fault { step: 5 } }")), Succeeded());
+  EXPECT_EQ(restarts().size(), 2U);
+  expect_as_undisturbed();
+}
+
+TEST_F(Restart, NoneIfNoneIsWanted) {
+  EXPECT_NE(run(with("restarts: 0 chaos { fault { step: 3 } }")).status, 0);
+  fs::remove_all(at("out"));
+  const std::string job = workspace_->job(fault("step: 3"));
+  EXPECT_NE(workspace_->run(hyperrun({job, "--run-dir", "out", "--restarts", "0"})).status, 0);
+}
+
+TEST_F(Restart, ASpareTakesThePlaceOfADeviceThatIsGone) {
+  const Finished f = run(edited(fault("step: 3 for_good: true"), {{"devices: 2", "devices: 2 spares: 1"}}));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, Not(HasSubstr("the run goes on with")));
+  expect_as_undisturbed();
+}
+
+// Sums are in another order on one device, so losses differ by round-off.
+TEST_F(Restart, GoesOnWithTheDevicesThatAreLeft) {
+  const Finished f = run(fault("step: 3 for_good: true"));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("1 of 2 devices are there; the run goes on with 1")) << f;
+  EXPECT_THAT(losses(at("out")), RelativelyNear(losses(at("whole")), 1e-5));
+  EXPECT_EQ(nlohmann::json::parse(content(at("out/manifest.json"))).at("devices"), 1);
+}
+
+TEST_F(Restart, AndWithAllWhenTheyAreBack) {
+  const Finished f = run(fault("step: 3 for_good: true back: 4"));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("2 of 2 devices are there; the run goes on with 2")) << f;
+  EXPECT_THAT(losses(at("out")), RelativelyNear(losses(at("whole")), 1e-5));
+  EXPECT_EQ(nlohmann::json::parse(content(at("out/manifest.json"))).at("devices"), 2);
+  EXPECT_EQ(restarts().size(), 1U) << "the return of a device is no loss";
+}
+
+TEST_F(Restart, WithoutElasticityItEndsWhenDevicesAreGone) {
+  const Finished f = run(with("elastic: false chaos { fault { step: 3 for_good: true } }"));
+  EXPECT_NE(f.status, 0);
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[too-few-ranks]"), HasSubstr("1 of 2 devices are gone for good")));
+}
+
+TEST_F(Restart, AfterAProcessIsKilledFromOutside) {
+  fs::remove_all(at("out"));
+  const std::string job = workspace_->job(
+      edited(saves(), {{"steps: 6", "steps: 400"}, {"checkpoint_every: 2", "checkpoint_every: 50"}}),
+      "long.textproto");
+  const auto running = workspace_->start(hyperrun({job, "--run-dir", "out"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(at("out/checkpoints/step-000050")); }, Seconds(20)));
+  kill(workspace_->device(1), SIGKILL);
+  const Finished f = running->wait(Seconds(60));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("restart 1 of 3"));
+  EXPECT_EQ(losses(at("out")).size(), 400U);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
