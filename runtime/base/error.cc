@@ -50,6 +50,9 @@ constexpr std::array kCodes{
             "lower training.lr, lengthen training.warmup_steps or lower training.clip_norm"},
     CodeRow{Code::kNotEqual, "not-equal", ExitCode::kNotEqual,
             "report it, with this message and the job; another layout may be right"},
+    CodeRow{Code::kCorrupt, "corrupt", ExitCode::kCorrupt,
+            "take that device's host out of service and test its memory and its network; docs/faults.md says "
+            "what is found"},
     CodeRow{Code::kInternal, "internal", ExitCode::kInternal, "report it, with this message and the job"},
 };
 

@@ -30,6 +30,7 @@ enum class Code {
   kControl,
   kNotFinite,
   kNotEqual,
+  kCorrupt,
   kInternal,
 };
 
@@ -47,6 +48,7 @@ enum class ExitCode : int {
   kDeviceHung = 9,
   kDiverged = 10,
   kNotEqual = 11,
+  kCorrupt = 12,
 };
 
 std::string_view name(Code code);            // "unknown-field"
