@@ -17,10 +17,10 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a fu
 
 }  // namespace
 
-std::int64_t ControlBlock::bytes(int keys, int local_ranks) {
-  return static_cast<std::int64_t>(sizeof(Bell) + static_cast<std::size_t>(keys) * sizeof(Cell) +
-                                   static_cast<std::size_t>(keys) * static_cast<std::size_t>(local_ranks) *
-                                       sizeof(Channel));
+std::int64_t ControlBlock::bytes(int keys, int local_ranks, bool checksums) {
+  const auto cells = static_cast<std::size_t>(keys), channels = cells * static_cast<std::size_t>(local_ranks);
+  const std::size_t each = sizeof(Channel) + (checksums ? sizeof(Sums) : 0);
+  return static_cast<std::int64_t>(sizeof(Bell) + cells * sizeof(Cell) + channels * each);
 }
 
 Cell& ControlBlock::cell(int key) const {
@@ -29,10 +29,12 @@ Cell& ControlBlock::cell(int key) const {
 }
 
 Channel& ControlBlock::channel(int key, int local_peer) const {
-  const std::size_t index = static_cast<std::size_t>(key) * static_cast<std::size_t>(local_ranks_) +
-                            static_cast<std::size_t>(local_peer);
-  return *reinterpret_cast<Channel*>(base_ + sizeof(Bell) + static_cast<std::size_t>(keys_) * sizeof(Cell) +
-                                     index * sizeof(Channel));
+  return *reinterpret_cast<Channel*>(first_channel() + index(key, local_peer) * sizeof(Channel));
+}
+
+Sums& ControlBlock::sums(int key, int local_peer) const {
+  std::byte* first = first_channel() + channels() * sizeof(Channel);
+  return *reinterpret_cast<Sums*>(first + index(key, local_peer) * sizeof(Sums));
 }
 
 // Pairs with sleep_on: either the ringer sees the sleeper, or the sleeper's last look sees what was

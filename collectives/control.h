@@ -39,6 +39,7 @@ struct alignas(kLine) Payload {
 
 struct Cell {
   Counter done;
+  Counter checked;  // with checksums: the last collective whose results the rank has checked
   std::array<Offer, kSlots> offers;
   std::array<Payload, kSlots> payloads;
 };
@@ -50,12 +51,20 @@ struct alignas(kLine) Channel {
   std::array<std::int64_t, kSlots> offset{};
 };
 
+// The checksums of what a rank gives to one peer, on one key.
+struct alignas(kLine) Sums {
+  std::array<std::uint64_t, kSlots> input{};   // of what the peer takes from the rank's input
+  std::array<std::uint64_t, kSlots> result{};  // of the slice that the rank has reduced, in the peer's output
+  std::array<std::uint64_t, kSlots> message{};  // of a message to the peer
+};
+
 struct alignas(kLine) Bell {
   std::atomic<std::uint32_t> rings{0};
   std::atomic<std::uint32_t> sleepers{0};
 };
 
-// A rank's block: a bell, a cell for each key, a channel for each key and local peer.
+// A rank's block: a bell, a cell for each key, a channel for each key and local peer, and, with checksums, as
+// many Sums.
 class ControlBlock {
  public:
   ControlBlock(std::byte* base, int keys, int local_ranks)
@@ -63,13 +72,25 @@ class ControlBlock {
 
   // The memory begins as zeros, which is the state before the first collective. So a channel that nobody uses
   // takes no page.
-  static std::int64_t bytes(int keys, int local_ranks);
+  static std::int64_t bytes(int keys, int local_ranks, bool checksums);
 
   Bell& bell() const { return *reinterpret_cast<Bell*>(base_); }
   Cell& cell(int key) const;
   Channel& channel(int key, int local_peer) const;
+  Sums& sums(int key, int local_peer) const;  // only with checksums
 
  private:
+  std::size_t channels() const {
+    return static_cast<std::size_t>(keys_) * static_cast<std::size_t>(local_ranks_);
+  }
+  std::size_t index(int key, int local_peer) const {
+    return static_cast<std::size_t>(key) * static_cast<std::size_t>(local_ranks_) +
+           static_cast<std::size_t>(local_peer);
+  }
+  std::byte* first_channel() const {
+    return base_ + sizeof(Bell) + static_cast<std::size_t>(keys_) * sizeof(Cell);
+  }
+
   std::byte* base_;
   int keys_, local_ranks_;
 };

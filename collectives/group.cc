@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/checksum.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -56,6 +57,8 @@ void Group::make_transports() {
   const int my_local = position(on_host, world_.rank());
   own_channels_.resize(ranks_.size());
   peer_channels_.resize(ranks_.size());
+  own_sums_.resize(ranks_.size());
+  peer_sums_.resize(ranks_.size());
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     const int local = position(hosts[h], place_.index);
     if (local < 0) continue;
@@ -66,11 +69,17 @@ void Group::make_transports() {
       const int rank = ranks_[static_cast<std::size_t>(i)];
       const auto slot = static_cast<int>(std::ranges::lower_bound(on_host, rank) - on_host.begin());
       ControlBlock& block = t.blocks[static_cast<std::size_t>(slot)];
-      members.push_back(
-          {i, t.arena->peer_base(rank), &block.cell(key_), t.bells[static_cast<std::size_t>(slot)]});
-      own_channels_[static_cast<std::size_t>(i)] =
-          &t.blocks[static_cast<std::size_t>(my_local)].channel(key_, slot);
-      peer_channels_[static_cast<std::size_t>(i)] = &block.channel(key_, my_local);
+      const ControlBlock& own = t.blocks[static_cast<std::size_t>(my_local)];
+      const auto member = static_cast<std::size_t>(i);
+      own_channels_[member] = &own.channel(key_, slot);
+      peer_channels_[member] = &block.channel(key_, my_local);
+      if (world_.options_.checksums) {
+        own_sums_[member] = &own.sums(key_, slot);
+        peer_sums_[member] = &block.sums(key_, my_local);
+      }
+      members.push_back({i, t.arena->peer_base(rank), &block.cell(key_),
+                         t.bells[static_cast<std::size_t>(slot)], rank, own_sums_[member],
+                         peer_sums_[member]});
     }
     shared_ = std::make_unique<SharedMemoryTransport>(std::move(members), local, size());
   }
@@ -79,15 +88,16 @@ void Group::make_transports() {
   const Bytes bytes = world_.options_.staging;
   staging_ = map_memory(bytes);
   const std::span<std::byte> staging(staging_.get(), static_cast<std::size_t>(bytes.value));
-  message_transport_ = std::make_unique<MessageTransport>(*t.port, ranks_, place_.index, 2 * key_, staging);
+  message_transport_ = std::make_unique<MessageTransport>(*t.port, ranks_, place_.index, 2 * key_, staging,
+                                                          world_.options_.checksums);
   if (place_.shape.per_host < 2) return;
   std::vector<int> column;
   column.reserve(hosts.size());
   for (const auto& host : hosts) {
     column.push_back(ranks_[static_cast<std::size_t>(host[static_cast<std::size_t>(place_.local_index)])]);
   }
-  column_transport_ =
-      std::make_unique<MessageTransport>(*t.port, std::move(column), place_.host_index, 2 * key_, staging);
+  column_transport_ = std::make_unique<MessageTransport>(*t.port, std::move(column), place_.host_index,
+                                                         2 * key_, staging, world_.options_.checksums);
 }
 
 // Checks for bugs of the caller, which a peer would otherwise read as data.
@@ -204,6 +214,7 @@ bool Group::run_shared(Request& r) {
     r.stage = Stage::kDrain;
   }
   if (!private_buffers && !shared_->drained(r.number)) return false;
+  shared_->check_results(r.number, r.args, r.algorithm);
   r.stage = Stage::kComplete;
   return true;
 }
@@ -230,6 +241,7 @@ bool Group::run_hierarchical(Request& r) {
     r.stage = Stage::kDrain;
   }
   if (!shared_->drained(r.number)) return false;
+  shared_->check_results(r.number, r.args, r.algorithm);
   r.stage = Stage::kComplete;
   return true;
 }
@@ -252,16 +264,35 @@ void Group::start_point_to_point(Request& r) {
   r.ticket = sends ? port.send(r.args.in, bytes, ranks_[peer], tag)
                    : port.receive(r.args.out, bytes, ranks_[peer], tag);
   if (sends) r.wire_bytes = bytes;
+  if (!world_.options_.checksums) return;
+  if (sends) r.sum = checksum(r.args.in, bytes);
+  auto* sum = reinterpret_cast<std::byte*>(&r.sum);
+  r.sum_ticket = sends ? port.send(sum, sizeof r.sum, ranks_[peer], tag)
+                       : port.receive(sum, sizeof r.sum, ranks_[peer], tag);
+}
+
+bool Group::run_message(Request& r) {
+  MessagePort& port = *world_.transport_.port;
+  for (MessagePort::Ticket* ticket : {&r.ticket, &r.sum_ticket}) {
+    if (*ticket < 0) continue;
+    if (!port.test(*ticket)) return false;
+    *ticket = -1;
+  }
+  if (world_.options_.checksums && r.args.kind == Collective::kRecv) check_received(r, r.sum);
+  r.stage = Stage::kComplete;
+  return true;
+}
+
+void Group::check_received(const Request& r, std::uint64_t sent) const {
+  const std::int64_t bytes = elements(r.args, size()) * size_of(r.args.dtype);
+  require_equal(sent, checksum(r.args.out, bytes),
+                {r.args.kind, ranks_[static_cast<std::size_t>(r.args.peer)], world_.rank(), bytes});
 }
 
 // The sender publishes the data's offset; the receiver fetches the data and says so.
 bool Group::run_point_to_point(Request& r) {
   const auto peer = static_cast<std::size_t>(r.args.peer);
-  if (r.algorithm == Algorithm::kPairwise) {
-    if (!world_.transport_.port->test(r.ticket)) return false;
-    r.stage = Stage::kComplete;
-    return true;
-  }
+  if (r.algorithm == Algorithm::kPairwise) return run_message(r);
   Channel& mine = *own_channels_[peer];
   Channel& theirs = *peer_channels_[peer];
   const auto slot = static_cast<std::size_t>(r.number % kSlots);
@@ -270,6 +301,9 @@ bool Group::run_point_to_point(Request& r) {
     const bool in_turn = mine.sent.load(std::memory_order_relaxed) + 1 == r.number;
     if (r.stage == Stage::kOffered && in_turn && received + kSlots >= r.number) {
       mine.offset[slot] = world_.transport_.arena->offset_of(r.args.in).value;
+      if (own_sums_[peer] != nullptr)
+        own_sums_[peer]->message[slot] =
+            checksum(r.args.in, elements(r.args, size()) * size_of(r.args.dtype));
       mine.sent.store(r.number, std::memory_order_release);
       shared_->ring_bell(r.args.peer);
       r.stage = Stage::kDrain;
@@ -283,6 +317,7 @@ bool Group::run_point_to_point(Request& r) {
   const std::int64_t bytes = elements(r.args, size()) * size_of(r.args.dtype);
   const std::byte* from = world_.transport_.arena->peer_base(ranks_[peer]) + theirs.offset[slot];
   copy(contiguous_block(r.args.out, bytes), contiguous_block(from, bytes));
+  if (peer_sums_[peer] != nullptr) check_received(r, peer_sums_[peer]->message[slot]);
   r.wire_bytes = bytes;
   mine.received.store(r.number, std::memory_order_release);
   shared_->ring_bell(r.args.peer);

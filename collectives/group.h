@@ -35,6 +35,8 @@ struct Request {
   std::uint64_t number = 0;  // number among the collectives in shared memory, or among a channel's messages
   int cursor = 0;            // count of members dealt with in this stage
   MessagePort::Ticket ticket = -1;
+  MessagePort::Ticket sum_ticket = -1;  // of a message's checksum, if it has one
+  std::uint64_t sum = 0;
   std::vector<std::int64_t> counts;  // for kAllToAllV: send counts, receive counts, then their starts, if any
 };
 
@@ -71,6 +73,8 @@ class Group {
   bool run_hierarchical(Request& r);
   void start_point_to_point(Request& r);
   bool run_point_to_point(Request& r);
+  bool run_message(Request& r);
+  void check_received(const Request& r, std::uint64_t sent) const;
 
   World& world_;
   int key_;
@@ -83,7 +87,8 @@ class Group {
   std::shared_ptr<std::byte> staging_;  // takes pages as messages touch it; null within one host
   std::unique_ptr<MessageTransport> message_transport_;  // between all members
   std::unique_ptr<MessageTransport>
-      column_transport_;  // between the members with this local index on each host
+      column_transport_;                     // between the members with this local index on each host
+  std::vector<Sums*> own_sums_, peer_sums_;  // with checksums, like the channels
   std::vector<Channel*> own_channels_, peer_channels_;  // by index in the group; null on other hosts
   std::vector<std::uint64_t> sends_, receives_;         // counts of those started, by index in the group
 };

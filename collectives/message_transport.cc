@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/checksum.h"
 #include "collectives/reduce.h"
 #include "runtime/base/error.h"
 
@@ -10,13 +11,19 @@ namespace hyperrun {
 namespace {
 
 constexpr std::int64_t kAlign = 64;
+constexpr std::int64_t kSumBytes = sizeof(std::uint64_t);
 
 }  // namespace
 
 // Half of the staging packs and unpacks pieces; the other half holds one piece of every peer.
 MessageTransport::MessageTransport(MessagePort& port, std::vector<int> ranks, int me, int tag,
-                                   std::span<std::byte> staging)
-    : port_(port), ranks_(std::move(ranks)), me_(me), tag_(tag), sources_(ranks_.size()) {
+                                   std::span<std::byte> staging, bool checksums)
+    : port_(port),
+      ranks_(std::move(ranks)),
+      me_(me),
+      tag_(tag),
+      checksums_(checksums),
+      sources_(ranks_.size()) {
   const auto half = static_cast<std::int64_t>(staging.size()) / 2;
   const auto peers = std::max<std::int64_t>(static_cast<std::int64_t>(ranks_.size()) - 1, 1);
   piece_ = half / (std::int64_t{2} * kWindow) / kAlign * kAlign;
@@ -79,8 +86,14 @@ void MessageTransport::post_send() {
     pack(out_.staging[slot], t.block, offset, bytes);
     data = out_.staging[slot];
   }
-  out_.tickets[slot] = port_.send(data, bytes, ranks_[static_cast<std::size_t>(t.peer)], tag_);
-  out_.arrived[slot] = false;
+  const int to = ranks_[static_cast<std::size_t>(t.peer)];
+  out_.tickets[slot] = port_.send(data, bytes, to, tag_);
+  if (has_sum(bytes)) {
+    out_.sums[slot] = checksum(data, bytes);
+    out_.sum_tickets[slot] =
+        port_.send(reinterpret_cast<const std::byte*>(&out_.sums[slot]), kSumBytes, to, tag_);
+  }
+  out_.arrived[slot] = out_.sum_arrived[slot] = false;
   ++out_.posted;
   sent_ += bytes;
 }
@@ -88,18 +101,45 @@ void MessageTransport::post_send() {
 void MessageTransport::post_receive() {
   const Transfer& t = step_.receive;
   const auto slot = static_cast<std::size_t>(in_.posted % kWindow);
-  std::byte* data =
-      in_place(t) && !step_.combine ? t.block.base + t.offset + in_.posted * piece_ : in_.staging[slot];
   const std::int64_t bytes = piece_bytes(t, in_.posted);
-  in_.tickets[slot] = port_.receive(data, bytes, ranks_[static_cast<std::size_t>(t.peer)], tag_);
-  in_.arrived[slot] = false;
+  const int from = ranks_[static_cast<std::size_t>(t.peer)];
+  in_.tickets[slot] = port_.receive(landing(in_.posted), bytes, from, tag_);
+  if (has_sum(bytes))
+    in_.sum_tickets[slot] =
+        port_.receive(reinterpret_cast<std::byte*>(&in_.sums[slot]), kSumBytes, from, tag_);
+  in_.arrived[slot] = in_.sum_arrived[slot] = false;
   ++in_.posted;
+}
+
+// The place that a piece is received at.
+std::byte* MessageTransport::landing(int piece) const {
+  const Transfer& t = step_.receive;
+  if (in_place(t) && !step_.combine) return t.block.base + t.offset + piece * piece_;
+  return in_.staging[static_cast<std::size_t>(piece % kWindow)];
+}
+
+// True once the oldest piece of a direction is through, and its checksum.
+bool MessageTransport::complete(Direction& d, std::int64_t bytes) {
+  const auto slot = static_cast<std::size_t>(d.done % kWindow);
+  if (!d.arrived[slot]) d.arrived[slot] = port_.test(d.tickets[slot]);
+  if (!has_sum(bytes)) return d.arrived[slot];
+  if (!d.sum_arrived[slot]) d.sum_arrived[slot] = port_.test(d.sum_tickets[slot]);
+  return d.arrived[slot] && d.sum_arrived[slot];
+}
+
+void MessageTransport::check(int piece) const {
+  const Transfer& t = step_.receive;
+  const std::int64_t bytes = piece_bytes(t, piece);
+  if (!has_sum(bytes)) return;
+  const auto rank = [&](int member) { return ranks_[static_cast<std::size_t>(member)]; };
+  require_equal(in_.sums[static_cast<std::size_t>(piece % kWindow)], checksum(landing(piece), bytes),
+                {args_.kind, rank(t.peer), rank(me_), bytes});
 }
 
 void MessageTransport::advance_sends() {
   while (out_.done < out_.pieces) {
     while (out_.posted < out_.pieces && out_.posted - out_.done < kWindow) post_send();
-    if (!port_.test(out_.tickets[static_cast<std::size_t>(out_.done % kWindow)])) return;
+    if (!complete(out_, piece_bytes(step_.send, out_.done))) return;
     ++out_.done;
   }
 }
@@ -107,11 +147,10 @@ void MessageTransport::advance_sends() {
 void MessageTransport::advance_receives() {
   while (in_.done < in_.pieces) {
     while (in_.posted < in_.pieces && in_.posted - in_.done < kWindow) post_receive();
-    const auto slot = static_cast<std::size_t>(in_.done % kWindow);
-    if (!in_.arrived[slot]) in_.arrived[slot] = port_.test(in_.tickets[slot]);
-    if (!in_.arrived[slot]) return;
+    if (!complete(in_, piece_bytes(step_.receive, in_.done))) return;
     // A partial sum must not take the place of the piece with the same number while that is still being sent.
     if (step_.combine && out_.done <= in_.done && out_.done < out_.pieces) return;
+    check(in_.done);
     accept(in_.done);
     ++in_.done;
   }

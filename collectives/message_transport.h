@@ -15,8 +15,10 @@ namespace hyperrun {
 class MessageTransport {
  public:
   // `ranks` are ranks of the world in the order of the group, `me` is this rank's index. All members use
-  // staging of the same size, at least 64 bytes for each of 8 and of 2 * ranks.
-  MessageTransport(MessagePort& port, std::vector<int> ranks, int me, int tag, std::span<std::byte> staging);
+  // staging of the same size, at least 64 bytes for each of 8 and of 2 * ranks. With `checksums`, which all
+  // members have or none, each piece is followed by its checksum.
+  MessageTransport(MessagePort& port, std::vector<int> ranks, int me, int tag, std::span<std::byte> staging,
+                   bool checksums);
 
   void begin(Algorithm algorithm, const CollectiveArgs& args);
   bool advance();                              // true once complete
@@ -29,6 +31,9 @@ class MessageTransport {
     int pieces = 0, posted = 0, done = 0;
     std::array<MessagePort::Ticket, kWindow> tickets{};
     std::array<bool, kWindow> arrived{};
+    std::array<MessagePort::Ticket, kWindow> sum_tickets{};
+    std::array<bool, kWindow> sum_arrived{};
+    std::array<std::uint64_t, kWindow> sums{};
     std::array<std::byte*, kWindow> staging{};
   };
 
@@ -36,6 +41,10 @@ class MessageTransport {
   int pieces_of(const Transfer& t) const;
   std::int64_t piece_bytes(const Transfer& t, int piece) const;
   bool in_place(const Transfer& t) const;
+  bool has_sum(std::int64_t bytes) const { return checksums_ && bytes > 0; }
+  bool complete(Direction& d, std::int64_t bytes);
+  std::byte* landing(int piece) const;
+  void check(int piece) const;
   void post_send();
   void post_receive();
   void advance_sends();
@@ -47,6 +56,7 @@ class MessageTransport {
   MessagePort& port_;
   std::vector<int> ranks_;
   int me_, tag_;
+  bool checksums_;
   std::int64_t piece_ = 0, slot_bytes_ = 0;
   std::byte* slots_ = nullptr;
   MessageSchedule schedule_;

@@ -15,7 +15,8 @@ std::vector<std::unique_ptr<World>> make_mpi_worlds(const MpiHosts& hosts, std::
   HR_CHECK(arenas.size() == options.size() && std::ssize(arenas) == hosts.devices().count);
   const std::vector<int>& local = hosts.local_devices();
   const int keys = options.front().max_keys, peers = static_cast<int>(local.size());
-  const std::vector<Bytes> each(arenas.size(), Bytes(ControlBlock::bytes(keys, peers)));
+  const std::vector<Bytes> each(arenas.size(),
+                                Bytes(ControlBlock::bytes(keys, peers, options.front().checksums)));
   const auto window = std::make_shared<SharedWindow>(hosts, each, Bytes(static_cast<std::int64_t>(kLine)));
   std::vector<std::int64_t> owners;  // by device of this host: the device at whose bell it waits
   for (const std::size_t owner : owners_of_bells(options))

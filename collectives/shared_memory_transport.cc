@@ -88,6 +88,7 @@ void SharedMemoryTransport::ring_bell(int index) const {
 
 bool SharedMemoryTransport::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm) {
   if (s > kSlots && !drained(s - kSlots)) return false;
+  if (checksums() && s > kSlots && !all_checked(s - kSlots)) return false;
   Offer& mine = offer_of(me_, s);
   const std::byte* arena = member(me_).arena;
   const bool gives = args.kind != Collective::kBroadcast || member(me_).index == args.peer;
@@ -96,6 +97,7 @@ bool SharedMemoryTransport::offer(std::uint64_t s, const CollectiveArgs& args, A
     if (bytes > 0) pack_input(args, p_, room_of(me_, s, bytes));
   }
   if (args.kind == Collective::kAllToAllV) write_displacements(args, payload_of(me_, s));
+  if (checksums() && gives) sum_input(s, args, algorithm == Algorithm::kOneShot);
   // Write the whole offer at once: peers that watch it already take its line away from us.
   mine.in = args.in == nullptr ? 0 : args.in - arena;
   mine.out = args.out == nullptr ? 0 : args.out - arena;
@@ -126,6 +128,7 @@ bool SharedMemoryTransport::take(std::uint64_t s, const CollectiveArgs& args, Al
   if (cursor == 0) plan(args, one_shot);
   if (reduces(args) || args.kind == Collective::kBarrier) {
     if (!all_ready(s, cursor)) return false;
+    if (checksums() && reduces(args)) check_inputs(s, args, one_shot);
     if (args.kind == Collective::kAllReduce) reduce_slice(s, args, algorithm, moved);
     if (args.kind == Collective::kReduceScatter) reduce_rows(s, args, one_shot, moved);
     return true;
@@ -155,6 +158,7 @@ void SharedMemoryTransport::reduce_slice(std::uint64_t s, const CollectiveArgs& 
   std::span<std::byte* const> targets = targets_;
   if (algorithm != Algorithm::kDirect) targets = targets.subspan(static_cast<std::size_t>(me_), 1);
   reduce(args.dtype, args.op, sources_, targets, mine.size());
+  if (checksums() && algorithm == Algorithm::kDirect) sum_result(s, args);
   moved += mine.size() * element * (size() - 1) * (algorithm == Algorithm::kDirect ? 2 : 1);
 }
 
@@ -203,6 +207,7 @@ void SharedMemoryTransport::take_from(int i, std::uint64_t s, const CollectiveAr
     to = contiguous_block(args.out + start, bytes);
   }
   copy(to, from);
+  if (checksums()) check_input(i, s, args, one_shot ? contiguous_block(in, input_bytes_) : to);
   if (i != me_) moved += from.bytes();
 }
 
@@ -214,6 +219,7 @@ void SharedMemoryTransport::spread(std::uint64_t s, const CollectiveArgs& args, 
     std::memcpy(target((me_ + k) % size(), s) + mine.begin * element, args.out + mine.begin * element, bytes);
     moved += mine.size() * element;
   }
+  if (checksums()) sum_result(s, args);
 }
 
 }  // namespace hyperrun

@@ -20,6 +20,10 @@ struct LocalMember {
   std::byte* arena = nullptr;
   Cell* cell = nullptr;
   Bell* bell = nullptr;
+  int rank = -1;  // in the world
+  // With checksums, else null: those of what this rank gives to the member, and of what it takes from it.
+  Sums* given = nullptr;
+  const Sums* taken = nullptr;
 };
 
 class SharedMemoryTransport {
@@ -44,6 +48,10 @@ class SharedMemoryTransport {
   void retire(std::uint64_t s, bool awaited = true);
   bool drained(std::uint64_t s);  // all members have retired s, this one too
 
+  // With checksums: checks what the peers have reduced for this rank, and says that the slot of s may be used
+  // again. Comes after drained(s).
+  void check_results(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm);
+
   void ring_bell(int index) const;  // of the member with this index in the group
 
   int size() const { return static_cast<int>(members_.size()); }
@@ -65,10 +73,19 @@ class SharedMemoryTransport {
   void plan(const CollectiveArgs& args, bool one_shot);
   void take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
 
+  bool checksums() const { return member(me_).given != nullptr; }
+  bool all_checked(std::uint64_t s);
+  Block given_to(int i, const CollectiveArgs& args) const;
+  void sum_input(std::uint64_t s, const CollectiveArgs& args, bool one_shot) const;
+  void sum_result(std::uint64_t s, const CollectiveArgs& args) const;
+  void check_input(int i, std::uint64_t s, const CollectiveArgs& args, const Block& data) const;
+  void check_inputs(std::uint64_t s, const CollectiveArgs& args, bool one_shot) const;
+
   std::vector<LocalMember> members_;
   std::vector<Bell*> bells_;  // bells of the peers, each once, without this rank's own
   int me_, p_;
   std::uint64_t drained_ = 0;  // all members have retired up to this number
+  std::uint64_t checked_ = 0;  // all members have checked up to this number
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
   // Blocks of the collective that is being taken. `given_`: the part of a member's input for each peer.

@@ -147,9 +147,9 @@ std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& a
   HR_CHECK(std::ssize(arenas) == topology.size() && arenas.size() == options.size());
   const auto wire = std::make_shared<LoopbackWire>();
   const int keys = options.front().max_keys;
-  const std::int64_t stride =
-      (ControlBlock::bytes(keys, topology.size()) + static_cast<std::int64_t>(kLine) - 1) /
-      static_cast<std::int64_t>(kLine) * static_cast<std::int64_t>(kLine);
+  const std::int64_t stride = (ControlBlock::bytes(keys, topology.size(), options.front().checksums) +
+                               static_cast<std::int64_t>(kLine) - 1) /
+                              static_cast<std::int64_t>(kLine) * static_cast<std::int64_t>(kLine);
   const std::shared_ptr<std::byte> memory = map_memory(Bytes(stride * std::ssize(arenas)));
   const std::vector<std::size_t> owners = owners_of_bells(options);
   std::vector<std::unique_ptr<World>> worlds;

@@ -25,8 +25,9 @@
 //   kPairwise between hosts (always for bfloat16), elements are reduced in the order of the group's ranks,
 //   ((x0 + x1) + x2) + ..., in float32, and rounded once. kHierarchical reduces so within each host, rounds,
 //   and then reduces between the hosts.
-// - Errors: every wait looks at the cancel flag and throws Error(Code::kDeviceLost) once it is set. After
-//   that the World can only be destroyed.
+// - Errors: every wait looks at the cancel flag and throws Error(Code::kDeviceLost) once it is set. With
+//   checksums, whatever moves a collective on throws kCorrupt if a message has changed on its way. After
+//   either the World can only be destroyed.
 #pragma once
 
 #include <atomic>
@@ -62,6 +63,7 @@ struct WorldOptions {
   ThreadSharer* sharer = nullptr;             // null: the rank has its thread to itself
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
   Bytes staging{8 << 20};                     // staging of a group that spans hosts; the same on all ranks
+  bool checksums = false;                     // of all messages (checksum.h); the same on all ranks
   std::vector<RemoteMemory*> remotes;         // they are moved on with everything else and outlive the World
 };
 

@@ -2,7 +2,10 @@
 // the owner rewrites its input, and the timed part ends when every rank has read the whole result.
 //
 //   mpirun -np P --oversubscribe --bind-to none coll_bench [--seconds S] [--sizes B,B,...]
-//          [--ops ar,rs,ag,a2a] [--messages]
+//          [--ops ar,rs,ag,a2a] [--messages] [--checksums]
+//
+// With --checksums it compares collectives that carry checksums with those that carry none, and the ratio is
+// that of their times.
 //
 // Samples of the two are interleaved; a sample is the maximum over the ranks. The benchmark prints a table of
 // medians (us) and of the median of ratios MPI / hyperrun, and one JSON object a line with the same on
@@ -29,7 +32,7 @@ struct Options {
   double seconds = 0.5;
   std::vector<std::int64_t> sizes = {8, 64 << 10, 1 << 20, 16 << 20};
   std::string ops = "ar,rs,ag,a2a";
-  bool messages = false;
+  bool messages = false, checksums = false;
 };
 
 struct Contender {
@@ -79,12 +82,10 @@ class Bench {
  public:
   Bench(const Options& options, const MpiHosts& hosts, Arena& arena)
       : options_(options),
-        world_(make_mpi_world(hosts, arena)),
+        plain_(hosts, arena, false),
+        summed_(hosts, arena, true),
         rank_(hosts.rank()),
         p_(hosts.topology().size()) {
-    std::vector<int> ranks;
-    for (int r = 0; r < p_; ++r) ranks.push_back(r);
-    group_ = &world_->make_group(0, ranks);
     a_ = arena.base();
     b_ = arena.base() + arena.budget().value / 2;
   }
@@ -92,8 +93,8 @@ class Bench {
   void run() {
     if (rank_ == 0) {
       std::printf("# %d ranks, %s\n%-16s %12s %14s %14s %10s %8s\n", p_,
-                  options_.messages ? "messages" : "one host", "collective", "bytes", "mpi us", "hyperrun us",
-                  "mpi/ours", "samples");
+                  options_.messages ? "messages" : "one host", "collective", "bytes", first(), second(),
+                  options_.checksums ? "ratio" : "mpi/ours", "samples");
     }
     for (const std::int64_t bytes : options_.sizes) {
       for (const char* op : {"ar", "rs", "ag", "a2a"}) {
@@ -105,9 +106,27 @@ class Bench {
   }
 
  private:
-  void start_and_wait(const CollectiveArgs& args) { world_->wait(*group_->start(args)); }
+  // A World, and the group of all its ranks.
+  struct Side {
+    Side(const MpiHosts& hosts, Arena& arena, bool checksums) {
+      WorldOptions options;
+      options.checksums = checksums;
+      world = make_mpi_world(hosts, arena, options);
+      std::vector<int> ranks;
+      for (int r = 0; r < world->size(); ++r) ranks.push_back(r);
+      group = &world->make_group(0, ranks);
+    }
+    void run(const CollectiveArgs& args) const { world->wait(*group->start(args)); }
 
-  std::pair<Contender, Contender> contenders(const std::string& op, std::int64_t bytes) {
+    std::unique_ptr<World> world;
+    Group* group = nullptr;
+  };
+
+  const char* first() const { return options_.checksums ? "without us" : "mpi us"; }
+  const char* second() const { return options_.checksums ? "checksums us" : "hyperrun us"; }
+
+  // MPI's collective, and ours on one side.
+  std::pair<Contender, Contender> contenders(const std::string& op, std::int64_t bytes, const Side& side) {
     const std::int64_t n = bytes / 4, share = n / p_;
     const int count = static_cast<int>(n), part = static_cast<int>(share);
     const std::int64_t whole = share * p_ * 4, piece = share * 4;
@@ -115,67 +134,67 @@ class Bench {
       return {
           {[=, this] { MPI_Allreduce(MPI_IN_PLACE, b_, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }, b_,
            bytes, b_, bytes},
-          {[=, this] { start_and_wait({.kind = Collective::kAllReduce, .in = a_, .out = a_, .inner = n}); },
+          {[=, this, &side] { side.run({.kind = Collective::kAllReduce, .in = a_, .out = a_, .inner = n}); },
            a_, bytes, a_, bytes}};
     }
     if (op == "rs") {
       return {
           {[=, this] { MPI_Reduce_scatter_block(b_, b_ + whole, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
            b_, whole, b_ + whole, piece},
-          {[=, this] {
-             start_and_wait(
-                 {.kind = Collective::kReduceScatter, .in = a_, .out = a_ + whole, .inner = share});
+          {[=, this, &side] {
+             side.run({.kind = Collective::kReduceScatter, .in = a_, .out = a_ + whole, .inner = share});
            },
            a_, whole, a_ + whole, piece}};
     }
     if (op == "ag") {
-      return {
-          {[=, this] { MPI_Allgather(b_, part, MPI_FLOAT, b_ + whole, part, MPI_FLOAT, MPI_COMM_WORLD); }, b_,
-           piece, b_ + whole, whole},
-          {[=, this] {
-             start_and_wait({.kind = Collective::kAllGather, .in = a_, .out = a_ + whole, .inner = share});
-           },
-           a_, piece, a_ + whole, whole}};
+      return {{[=, this] { MPI_Allgather(b_, part, MPI_FLOAT, b_ + whole, part, MPI_FLOAT, MPI_COMM_WORLD); },
+               b_, piece, b_ + whole, whole},
+              {[=, this, &side] {
+                 side.run({.kind = Collective::kAllGather, .in = a_, .out = a_ + whole, .inner = share});
+               },
+               a_, piece, a_ + whole, whole}};
     }
     const AllToAllShape shape{.a = 1, .x = p_, .b = 1, .y = p_, .c = share};
-    return {
-        {[=, this] { MPI_Alltoall(b_, part, MPI_FLOAT, b_ + whole, part, MPI_FLOAT, MPI_COMM_WORLD); }, b_,
-         whole, b_ + whole, whole},
-        {[=, this] {
-           start_and_wait({.kind = Collective::kAllToAll, .in = a_, .out = a_ + whole, .all_to_all = shape});
-         },
-         a_, whole, a_ + whole, whole}};
+    return {{[=, this] { MPI_Alltoall(b_, part, MPI_FLOAT, b_ + whole, part, MPI_FLOAT, MPI_COMM_WORLD); },
+             b_, whole, b_ + whole, whole},
+            {[=, this, &side] {
+               side.run({.kind = Collective::kAllToAll, .in = a_, .out = a_ + whole, .all_to_all = shape});
+             },
+             a_, whole, a_ + whole, whole}};
   }
 
   // Takes enough samples for a median, but no longer than asked; all ranks agree on when to stop.
   void compare(const std::string& op, std::int64_t bytes) {
-    const auto [mpi, ours] = contenders(op, bytes);
-    const auto meet = [this] { start_and_wait({.kind = Collective::kBarrier}); };
-    std::vector<double> mpi_us, our_us, ratios;
+    const auto [mpi, plain] = contenders(op, bytes, plain_);
+    const Contender summed = contenders(op, bytes, summed_).second;
+    const Contender& one = options_.checksums ? plain : mpi;
+    const Contender& other = options_.checksums ? summed : plain;
+    const auto meet = [this] { plain_.run({.kind = Collective::kBarrier}); };
+    std::vector<double> one_us, other_us, ratios;
     const double start = MPI_Wtime();
     for (int more = 1; more != 0;) {
-      mpi_us.push_back(sample(mpi, meet));
-      our_us.push_back(sample(ours, meet));
-      ratios.push_back(mpi_us.back() / our_us.back());
+      one_us.push_back(sample(one, meet));
+      other_us.push_back(sample(other, meet));
+      const double ratio = one_us.back() / other_us.back();
+      ratios.push_back(options_.checksums ? 1 / ratio : ratio);
       more = ratios.size() < 9 || (MPI_Wtime() - start < options_.seconds && ratios.size() < 2000) ? 1 : 0;
       MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     if (rank_ != 0) return;
     std::printf("%-16s %12lld %14.1f %14.1f %10.2f %8zu\n", op.c_str(), static_cast<long long>(bytes),
-                median(mpi_us), median(our_us), median(ratios), ratios.size());
+                median(one_us), median(other_us), median(ratios), ratios.size());
     std::fflush(stdout);
-    std::fprintf(
-        stderr,
-        "{\"op\":\"%s\",\"ranks\":%d,\"bytes\":%lld,\"mpi_us\":%.2f,\"hyperrun_us\":%.2f,\"ratio\":%.3f,"
-        "\"samples\":%zu}\n",
-        op.c_str(), p_, static_cast<long long>(bytes), median(mpi_us), median(our_us), median(ratios),
-        ratios.size());
+    std::fprintf(stderr,
+                 "{\"op\":\"%s\",\"ranks\":%d,\"bytes\":%lld,\"%s\":%.2f,\"%s\":%.2f,\"ratio\":%.3f,"
+                 "\"samples\":%zu}\n",
+                 op.c_str(), p_, static_cast<long long>(bytes), options_.checksums ? "plain_us" : "mpi_us",
+                 median(one_us), options_.checksums ? "checksums_us" : "hyperrun_us", median(other_us),
+                 median(ratios), ratios.size());
   }
 
   Options options_;
-  std::unique_ptr<World> world_;
+  Side plain_, summed_;
   int rank_, p_;
-  Group* group_ = nullptr;
   std::byte *a_ = nullptr, *b_ = nullptr;
 };
 
@@ -184,6 +203,7 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg == "--messages") o.messages = true;
+    if (arg == "--checksums") o.checksums = true;
     if (i + 1 == argc) break;
     if (arg == "--seconds") o.seconds = std::stod(argv[i + 1]);
     if (arg == "--ops") o.ops = argv[i + 1];

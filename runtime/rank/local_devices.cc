@@ -135,6 +135,7 @@ void LocalDevices::start_worlds() {
   std::vector<WorldOptions> options(arenas_.size());
   for (std::size_t d = 0; d < options.size(); ++d) {
     options[d] = {.cancel = &cancel_, .sharer = crew_->sharer(static_cast<int>(d)), .remotes = remotes(d)};
+    options[d].checksums = job.run.integrity.checksums;
     options[d].max_keys = 0;
     for (const Session& s : sessions_) options[d].max_keys += keys_of(s.plan);
   }

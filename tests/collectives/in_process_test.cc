@@ -40,14 +40,17 @@ TEST_P(InProcess, Conforms) {
   std::atomic<bool> cancel = false;  // a rank that fails an assertion leaves its peers waiting
   WorldOptions options;
   options.cancel = &cancel;
-  run_everywhere(layout.topology, options, [&](Rank& rank) {
-    try {
-      which.run(rank);
-    } catch (const Error& e) {
-      if (!cancel) ADD_FAILURE() << e.what();
-    }
-    if (testing::Test::HasFatalFailure()) cancel = true;
-  });
+  for (const bool checksums : {false, true}) {
+    options.checksums = checksums;
+    run_everywhere(layout.topology, options, [&](Rank& rank) {
+      try {
+        which.run(rank);
+      } catch (const Error& e) {
+        if (!cancel.exchange(true)) ADD_FAILURE() << e.what();
+      }
+      if (testing::Test::HasFatalFailure()) cancel = true;
+    });
+  }
 }
 
 const std::vector<Layout> kLayouts = {

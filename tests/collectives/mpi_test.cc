@@ -39,17 +39,20 @@ TEST_P(Processes, Conform) {
   }
   WorldOptions options;
   options.staging = Bytes(1 << 20);
-  const auto worlds = make_mpi_worlds(hosts, arenas, std::vector<WorldOptions>(arenas.size(), options));
-  std::vector<std::jthread> threads;
-  for (std::size_t d = 0; d < arenas.size(); ++d)
-    threads.emplace_back([&, d] {
-      Rank rank(*worlds[d], arenas[d]);
-      GetParam().run(rank);
-      // A rank that leaves early would hang the others.
-      if (HasFatalFailure()) MPI_Abort(MPI_COMM_WORLD, 1);
-      rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
-    });
-  threads.clear();  // all ranks of the process are at an end
+  for (const bool checksums : {false, true}) {
+    options.checksums = checksums;
+    const auto worlds = make_mpi_worlds(hosts, arenas, std::vector<WorldOptions>(arenas.size(), options));
+    std::vector<std::jthread> threads;
+    for (std::size_t d = 0; d < arenas.size(); ++d)
+      threads.emplace_back([&, d] {
+        Rank rank(*worlds[d], arenas[d]);
+        GetParam().run(rank);
+        // A rank that leaves early would hang the others.
+        if (HasFatalFailure()) MPI_Abort(MPI_COMM_WORLD, 1);
+        rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
+      });
+    threads.clear();  // all ranks of the process are at an end
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, Processes, ::testing::ValuesIn(cases()),
