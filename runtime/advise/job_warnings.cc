@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/advise/paste.h"
 #include "runtime/advise/warning_remedies.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"
@@ -43,10 +44,32 @@ void warn_of_waiting_stages(const Training& training, const Graph& sharded, std:
        remedy_of_waiting(training, sharded, axis->size)});
 }
 
+// Whether some devices hold the same part of a weight or of a moment.
+bool repeats_state(const Graph& sharded, const Job& job) {
+  const Mesh mesh{job.parallel.mesh};
+  const AxisId stages = mesh.find(job.parallel.pipeline.axis);
+  if (stages >= 0 && job.model.tied_head) return true;  // the first and the last stage have the embedding
+  for (std::size_t t = 0; t < sharded.tensors.size(); ++t) {
+    if (sharded.tensors[t].saved.name.empty()) continue;
+    const AxisSet split = sharded.layouts[t].split_axes();
+    for (AxisId a = 0; a < mesh.rank(); ++a)
+      if (a != stages && mesh.size(a) > 1 && !split.has(a)) return true;
+  }
+  return false;
+}
+
+void warn_of_nothing_to_compare(const Training& training, const Graph& sharded, std::vector<Warning>& list) {
+  if (training.job().run.integrity.every == 0 || repeats_state(sharded, training.job())) return;
+  list.push_back({training.place("run.integrity.every"),
+                  "nothing is compared: no two devices hold the same part of a weight or a moment",
+                  paste("run", "integrity { checksums: true }", {"integrity"})});
+}
+
 std::vector<Warning> warnings_at(const Training& training, const Graph& sharded) {
   std::vector<Warning> list;
   warn_of_idle_axes(training, sharded, list);
   warn_of_waiting_stages(training, sharded, list);
+  warn_of_nothing_to_compare(training, sharded, list);
   if (!list.empty() && !flags().dump_dir.empty())
     sharded_training(training.job());  // restores the dump that trials have overwritten
   return list;

@@ -1,4 +1,5 @@
-// Warnings about legal but wasteful layouts: devices that repeat work, stages that wait.
+// Warnings about what is legal and hardly meant: devices that repeat work, stages that wait, checks that can
+// find nothing.
 #pragma once
 
 #include <string>

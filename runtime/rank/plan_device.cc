@@ -1,6 +1,7 @@
 #include "runtime/rank/plan_device.h"
 
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <filesystem>
@@ -9,9 +10,11 @@
 #include <utility>
 
 #include "runtime/cost/groups.h"
+#include "runtime/device/state_hashes.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/inference/vectors_io.h"
+#include "runtime/rank/fault.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"
@@ -83,14 +86,18 @@ void PlanDevice::look_up_durations() {
 
 tasks::InvocationDone PlanDevice::run(std::int32_t program, const tasks::Invocation& invocation) {
   tasks::InvocationDone done;
+  if (program == kSaveProgram) flip(invocation);
   if (program == kSaveProgram)
     save(invocation.step);
   else if (program == kLoadProgram)
     load_state(state(), session_.job.run.resume);
   else if (program == kLoadWeightsProgram)
     load_weights(state(), session_.job.run.resume);
+  else if (program == kCompareProgram)
+    done.data = hashes_to_bytes(state_hashes(session_.plan, world_.device(), shared_.memory));
   else
     compute(static_cast<std::size_t>(program), invocation, done);
+  if (program != kSaveProgram) flip(invocation);
   return done;
 }
 
@@ -117,6 +124,15 @@ void PlanDevice::compute(std::size_t program, const tasks::Invocation& invocatio
   done.outputs = {result.outputs.begin(), result.outputs.end()};
   done.data = to_bytes(result.arrays);
   done.report = to_bytes(result.stats, shift_, traced);
+}
+
+// Commits the fault "flip". In a save it comes before what is saved, else after what the Program computes.
+void PlanDevice::flip(const tasks::Invocation& invocation) const {
+  const auto fault = fault_of(invocation, world_.world().rank());
+  if (!fault || fault->kind != kFlipFault) return;
+  const std::string place =
+      flip_bit(session_.plan, world_.device(), shared_.memory, session_.job.run.chaos.seed);
+  spdlog::warn("a fault is injected: {} flips", place);
 }
 
 TrainerState PlanDevice::trainer_state(std::int64_t step) const {

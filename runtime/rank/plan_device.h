@@ -41,6 +41,7 @@ class PlanDevice {
   void compute(std::size_t program, const tasks::Invocation& invocation, tasks::InvocationDone& done);
   StateContext state() const { return {session_.plan, shared_.memory, world_, everyone_}; }
   void save(std::int64_t step) const;
+  void flip(const tasks::Invocation& invocation) const;
   TrainerState trainer_state(std::int64_t step) const;
 
   const Session& session_;

@@ -14,6 +14,7 @@ inline constexpr std::int32_t kProgramsOfASession = 1 << 12;
 inline constexpr std::int32_t kSaveProgram = 1000;  // saves state to <run directory>/checkpoints/step-<step>
 inline constexpr std::int32_t kLoadProgram = 1001;  // loads state from job.run.resume
 inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // loads only the weights from there
+inline constexpr std::int32_t kCompareProgram = 1003;      // reports hashes of its state (state_hashes.h)
 
 // Names of the scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";

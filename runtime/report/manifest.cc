@@ -42,12 +42,16 @@ std::string to_json(const Manifest& m) {
   json["ranks"] = m.ranks;
   json["hosts"] = m.hosts;
   json["restarts"] = Json::array();
-  for (const Restart& r : m.restarts)
+  for (const Restart& r : m.restarts) {
     json["restarts"].push_back({{"after_step", r.after},
                                 {"from_step", r.from},
                                 {"error", r.cause},
                                 {"time", utc(r.lost)},
                                 {"seconds", static_cast<double>(r.time.value) / 1e9}});
+    if (r.left_out.samples > 0)
+      json["restarts"].back()["left_out"] = {{"first_sample", r.left_out.first},
+                                             {"samples", r.left_out.samples}};
+  }
   json["hyperrun"] = {{"version", version()}, {"git_revision", git_revision()}};
   json["libraries"] = std::move(libraries);
   return dump_indented(json);

@@ -49,6 +49,12 @@ class RunDirectory {
   std::string notice_;
 };
 
+// Samples that no step has seen, as one on them has diverged: the first, counted from the beginning of the
+// training, and their number.
+struct LeftOut {
+  std::int64_t first = 0, samples = 0;
+};
+
 // A loss after which a run has started again.
 struct Restart {
   std::int64_t after = 0;  // steps done when it happened
@@ -56,6 +62,7 @@ struct Restart {
   std::string cause;       // of the error, without its remedy
   Nanos lost{};            // when it was found, since the Unix epoch
   Nanos time{};            // from then to the end of the first step afterwards; 0: none has ended
+  LeftOut left_out;
 };
 
 // The manifest of a run: what ran, where, and how it ended. It is written at the start (state "running") and

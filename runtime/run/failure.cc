@@ -29,7 +29,9 @@ std::string resume_remedy(const Job& job, const std::filesystem::path& run_direc
 }  // namespace
 
 Error with_resume_remedy(const Error& cause, const Job& job, const std::filesystem::path& run_directory) {
-  if (cause.code() != Code::kDeviceLost && cause.code() != Code::kDeviceHung) return cause;
+  if (cause.code() != Code::kDeviceLost && cause.code() != Code::kDeviceHung &&
+      cause.code() != Code::kCorrupt)
+    return cause;
   return Error(cause).fix(fmt::format("{}; {}", cause.remedy(), resume_remedy(job, run_directory)));
 }
 

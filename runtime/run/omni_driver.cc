@@ -12,6 +12,7 @@
 #include "runtime/inference/vectors_io.h"
 #include "runtime/ir/programs.h"
 #include "runtime/rank/protocol.h"
+#include "runtime/run/divergence.h"
 #include "runtime/run/results.h"
 
 namespace hyperrun {

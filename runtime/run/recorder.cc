@@ -26,10 +26,10 @@ void Recorder::begin(const std::vector<tasks::DeviceInfo>& devices) {
   }
 }
 
-void Recorder::go_on(const Error& cause, Nanos when, std::int64_t from) {
+void Recorder::go_on(const Error& cause, Nanos when, std::int64_t from, LeftOut left_out) {
   const std::int64_t after = steps_done();
   const std::string place = cause.place().empty() ? "" : cause.place() + ": ";
-  restarts_.push_back({after, from, place + cause.cause(), when, {}});
+  restarts_.push_back({after, from, place + cause.cause(), when, {}, left_out});
   forget_steps_after(from);
 }
 

@@ -38,7 +38,7 @@ class Recorder {
   void begin(const std::vector<tasks::DeviceInfo>& devices);
   // Records that the run has lost its devices at `when`, and goes on behind the first `from` steps. Steps
   // after these leave the report, as they are done again.
-  void go_on(const Error& cause, Nanos when, std::int64_t from);
+  void go_on(const Error& cause, Nanos when, std::int64_t from, LeftOut left_out);
   const std::vector<Restart>& restarts() const { return restarts_; }
   // Writes the results so far; also called after a failure. A second call does nothing.
   void finish();

@@ -13,6 +13,7 @@
 #include "runtime/ir/programs.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/reinforce/reward.h"
+#include "runtime/run/divergence.h"
 #include "runtime/run/results.h"
 #include "runtime/sim/simulate.h"
 

@@ -145,6 +145,15 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
   return last.empty() ? path : last;
 }
 
+std::vector<std::filesystem::path> checkpoints_after(const std::filesystem::path& run_directory,
+                                                     std::int64_t step) {
+  std::vector<std::filesystem::path> later;
+  if (std::filesystem::is_directory(run_directory / "checkpoints"))
+    for (const auto& entry : std::filesystem::directory_iterator(run_directory / "checkpoints"))
+      if (saved_step(entry.path()) > step) later.push_back(entry.path());
+  return later;
+}
+
 void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints) {
   remove_unfinished(checkpoints, kStep);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
@@ -11,6 +12,10 @@ namespace hyperrun {
 
 // `path` itself if it is a checkpoint; the last checkpoint in it if it is a run directory.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+
+// The checkpoints of a run directory that were saved after more than `step` steps.
+std::vector<std::filesystem::path> checkpoints_after(const std::filesystem::path& run_directory,
+                                                     std::int64_t step);
 
 // The step in a checkpoint's name, -1 if it has none: "step-000400" has 400.
 std::int64_t saved_step(const std::filesystem::path& checkpoint);

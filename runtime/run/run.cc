@@ -37,9 +37,14 @@ LoadedJob load(const RunArguments& arguments) {
 // "after step 52, from the checkpoint after step 50: 2 steps again".
 std::string describe(const Restart& r) {
   const std::int64_t again = std::max<std::int64_t>(0, r.after - r.from);
-  return fmt::format("after step {}, from {}: {} {} again", r.after,
-                     r.from > 0 ? fmt::format("the checkpoint after step {}", r.from) : "the begin", again,
-                     again == 1 ? "step" : "steps");
+  std::string text =
+      fmt::format("after step {}, from {}: {} {} again", r.after,
+                  r.from > 0 ? fmt::format("the checkpoint after step {}", r.from) : "the begin", again,
+                  again == 1 ? "step" : "steps");
+  if (r.left_out.samples > 0)
+    text += fmt::format(", without samples {} to {}", r.left_out.first + 1,
+                        r.left_out.first + r.left_out.samples);
+  return text;
 }
 
 std::string describe(const std::vector<Restart>& restarts) {
@@ -119,7 +124,7 @@ int Run::execute(const Starter& starter, Restarts restarts) {
     driver->inject(chaos);
     driver->when_failed([&](const Error& cause) {
       failed = unix_time();
-      if (!restarts.possible(cause.code())) report(cause, *recorder);
+      if (!restarts.possible(cause.code(), driver->setback().diverged.has_value())) report(cause, *recorder);
     });
     outcome = starter.start(job(), *driver, chaos.of_start());
     again = outcome.ok() && driver->paused();
@@ -127,14 +132,18 @@ int Run::execute(const Starter& starter, Restarts restarts) {
       go_on(fleet);
       continue;
     }
-    if (outcome.ok() || !outcome.error || !restarts.possible(outcome.error->code())) break;
+    const Setback setback = driver->setback();
+    const bool diverged = setback.diverged.has_value();
+    if (setback.trusted) remove_untrusted_checkpoints(*setback.trusted);
+    if (outcome.ok() || !outcome.error || !restarts.possible(outcome.error->code(), diverged)) break;
     if (outcome.all_done) {
       std::fprintf(stderr, "all work was done when this happened: %s\n", outcome.error->cause().c_str());
       outcome.error.reset();
       break;
     }
     remove_unfinished_checkpoints(directory_->path() / "checkpoints");
-    again = restarts.again(outcome, saved_step(last_checkpoint().value_or("")));
+    again = restarts.again(outcome, saved_step(last_checkpoint().value_or("")), diverged);
+    if (again && diverged) kind_->leave_out_samples_of(*setback.diverged);
     if (again)
       again = go_on_after(outcome, failed, restarts, fleet, *recorder);
     else if (restarts.limit() > 0 && outcome.any_started)
@@ -189,10 +198,12 @@ bool Run::go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& r
                       Recorder& recorder) {
   const Error cause = *outcome.error;
   try {
-    std::fprintf(stderr, "%s: %s\n", std::string(name(cause.code())).c_str(), cause.cause().c_str());
+    const std::string place = cause.place().empty() ? "" : cause.place() + ": ";
+    std::fprintf(stderr, "%s%s: %s\n", place.c_str(), std::string(name(cause.code())).c_str(),
+                 cause.cause().c_str());
     fleet.look(recorder.hosts());
     const std::int64_t from = go_on(fleet);
-    recorder.go_on(cause, failed, from);
+    recorder.go_on(cause, failed, from, kind_->left_out());
   } catch (const Error& e) {
     outcome.error = e;
     return false;
@@ -202,6 +213,14 @@ bool Run::go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& r
                            describe(recorder.restarts().back()))
                    .c_str());
   return true;
+}
+
+// Removes what was saved after the last comparison of the devices' state that has found nothing.
+void Run::remove_untrusted_checkpoints(std::int64_t trusted) const {
+  for (const fs::path& checkpoint : checkpoints_after(directory_->path(), trusted)) {
+    std::fprintf(stderr, "removed %s: it may hold the corrupted state\n", checkpoint.c_str());
+    fs::remove_all(checkpoint);
+  }
 }
 
 std::optional<fs::path> Run::last_checkpoint() const {

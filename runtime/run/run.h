@@ -47,6 +47,7 @@ class Run {
   std::int64_t go_on(const Fleet& fleet);
   bool go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& restarts, Fleet& fleet,
                    Recorder& recorder);
+  void remove_untrusted_checkpoints(std::int64_t trusted) const;
   std::optional<std::filesystem::path> last_checkpoint() const;
   void write_manifest(const Recorder& recorder, const control::Outcome* outcome) const;
 

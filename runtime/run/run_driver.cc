@@ -1,22 +1,12 @@
 #include "runtime/run/run_driver.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/rank/protocol.h"
 
 namespace hyperrun {
-namespace {
-
-// A nan is printed without its sign, which has no meaning.
-std::string text(double v) { return std::isnan(v) ? "nan" : fmt::format("{:f}", v); }
-
-}  // namespace
-
 RunDriver::RunDriver(tasks::DeviceGroups groups, tasks::TaskScheduler::Options options,
                      std::span<const Session> sessions, Recorder* recorder)
     : TaskDriver(std::move(groups), options), sessions_(sessions), recorder_(recorder) {}
@@ -32,8 +22,9 @@ void RunDriver::on_failed(const Error& cause) {
 }
 
 void RunDriver::issuing(tasks::Invocation& invocation, std::span<const std::int32_t> devices) {
-  if (chaos_ == nullptr) return;
-  const bool saves = invocation.program % kProgramsOfASession == kSaveProgram;
+  const std::int32_t program = invocation.program % kProgramsOfASession;
+  if (chaos_ == nullptr || program == kCompareProgram) return;  // a comparison is no part of a step
+  const bool saves = program == kSaveProgram;
   chaos_->add_fault(invocation, saves,
                     [&](std::int32_t d) { return std::ranges::find(devices, d) != devices.end(); });
 }
@@ -44,14 +35,6 @@ std::int32_t RunDriver::number(std::size_t session, std::string_view program) co
 
 std::int32_t RunDriver::number_of_index(std::size_t session, std::int32_t index) {
   return static_cast<std::int32_t>(session) * kProgramsOfASession + index;
-}
-
-void RunDriver::require_finite(double loss, double grad_norm, std::int64_t step) {
-  if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
-  throw Error(Code::kNotFinite,
-              fmt::format("the loss is {}, the gradient norm is {}", text(loss), text(grad_norm)))
-      .at(fmt::format("step {}", step))
-      .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
 }
 
 }  // namespace hyperrun

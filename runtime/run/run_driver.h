@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,12 @@
 
 namespace hyperrun {
 
+// What a driver knows of the failure that it has found.
+struct Setback {
+  std::optional<std::int64_t> diverged;  // number of steps done, the one that has diverged among them
+  std::optional<std::int64_t> trusted;   // checkpoints after later steps may hold corrupted state
+};
+
 class RunDriver : public tasks::TaskDriver {
  public:
   std::vector<Assignment> on_ready(const std::vector<tasks::DeviceInfo>& devices) final;
@@ -27,6 +34,8 @@ class RunDriver : public tasks::TaskDriver {
   // the outcome alone.
   void when_failed(std::function<void(const Error&)> failed) { failed_ = std::move(failed); }
   void on_failed(const Error& cause) final;
+  // Valid once the run has failed.
+  virtual Setback setback() const { return {}; }
 
   // Whether the driver has ended for now, behind a checkpoint, and another one is to go on.
   virtual bool paused() const { return false; }
@@ -48,9 +57,6 @@ class RunDriver : public tasks::TaskDriver {
   std::int32_t number(std::size_t session, std::string_view program) const;
   // The number of a Program by its index in the plan, or by its index in protocol.h.
   static std::int32_t number_of_index(std::size_t session, std::int32_t index);
-
-  // Throws kNotFinite, which ends the run, unless both values are finite. `step` is the number of steps done.
-  static void require_finite(double loss, double grad_norm, std::int64_t step);
 
  private:
   std::span<const Session> sessions_;

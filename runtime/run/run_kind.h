@@ -46,6 +46,11 @@ class RunKind {
   virtual std::int64_t first_step() const { return 0; }
   // Has the next driver begin behind a checkpoint that the run has saved. Returns the number of steps done.
   virtual std::int64_t go_on_from(const std::filesystem::path& checkpoint) = 0;
+  // Has all further drivers begin behind the samples of the first `steps` steps, as the last one counts them.
+  // Comes before go_on_from().
+  virtual void leave_out_samples_of(std::int64_t steps) { static_cast<void>(steps); }
+  // The samples that the next driver does not see though no step before it has: the first, and their number.
+  virtual LeftOut left_out() const { return {}; }
 
   // Has the next driver run under another layout, on as many devices as `job` says; go_on_from() follows.
   // Throws kBadLayout if the kind of run keeps its layout.

@@ -50,7 +50,8 @@ int run_job(const RunArguments& arguments) {
   const auto start = [&](const Job& job, tasks::Driver& driver, const std::optional<FaultSpec>& fault) {
     return drive(job, arguments.job, driver, survivors.hosts(), fault);
   };
-  return run.execute({start, &survivors}, Restarts(arguments.restarts.value_or(run.job().run.restarts)));
+  return run.execute({start, &survivors}, Restarts(arguments.restarts.value_or(run.job().run.restarts),
+                                                   run.job().run.on_divergence == kSkip));
 }
 
 int run_as_rank(const RunArguments& arguments) {

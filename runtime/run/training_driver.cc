@@ -15,7 +15,14 @@ TrainingDriver::TrainingDriver(const Session& session, TrainingRecorder& recorde
       options_(std::move(options)),
       step_(options_.first_step),
       sound_steps_(options_.first_step),
+      divergence_(session.job.run.divergence_jump),
+      clean_(options_.first_step),
+      saved_(options_.first_step),
+      trusted_(options_.first_step),
       generated_(session.prompt) {
+  for (const StepReport& s : recorder_.report().steps)
+    if (s.loss && s.step <= options_.first_step) divergence_.remember(*s.loss);
+  if (session.job.run.integrity.every > 0) comparison_.emplace(session.plan);
   if (session.job.run.clock == kPaced) paced_clock_.emplace(session, "train", options_.overhead);
 }
 
@@ -29,11 +36,16 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
     case Stage::kTrain:
       if (paced_clock_ && sound_steps_ < step_) return std::nullopt;
       return train();
+    case Stage::kCompare:
+      stage_ = after_comparison();
+      return tasks::Invocation{.program = kCompareProgram, .step = step_};
     case Stage::kSave:
-      if (sound_steps_ < step_) return std::nullopt;
-      stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
-      if (step_ < steps && options_.pause && options_.pause(step_)) stage_ = Stage::kPaused;
+      if (sound_steps_ < step_ || (compares() && clean_ < step_)) return std::nullopt;
+      stage_ = compares() ? Stage::kCompareSaved : after_save();
       return tasks::Invocation{.program = kSaveProgram, .step = step_};
+    case Stage::kCompareSaved:
+      stage_ = after_save();
+      return tasks::Invocation{.program = kCompareProgram, .step = step_};
     case Stage::kPaused: return std::nullopt;
     case Stage::kGenerate: return generation_pass();
   }
@@ -60,6 +72,10 @@ void TrainingDriver::done(const tasks::Invocation& invocation,
     recorder_.ran("init", stats_of(results));
   } else if (invocation.program == program("train")) {
     trained(invocation, results);
+  } else if (invocation.program == kSaveProgram) {
+    saved_ = invocation.step;
+  } else if (invocation.program == kCompareProgram) {
+    compared(invocation.step, results);
   }
 }
 
@@ -72,8 +88,19 @@ void TrainingDriver::trained(const tasks::Invocation& invocation,
     paced_clock_->add(stats);
     recorder_.paced(paced_clock_->use());
   }
-  require_finite(loss, norm, invocation.step + 1);
+  setback_.diverged = invocation.step + 1;
+  divergence_.require_sound(loss, norm, invocation.step + 1);
+  setback_.diverged.reset();
   sound_steps_ = invocation.step + 1;
+}
+
+// A save whose result came before that of this comparison was issued before it.
+void TrainingDriver::compared(std::int64_t step, std::span<const tasks::InvocationDone> results) {
+  setback_.trusted = trusted_;
+  comparison_->require_equal(results, step, clean_, recorder_.hosts());
+  setback_.trusted.reset();
+  clean_ = step;
+  trusted_ = saved_;
 }
 
 std::optional<tasks::Invocation> TrainingDriver::generation_pass() {
@@ -96,6 +123,18 @@ TrainingDriver::Stage TrainingDriver::after_init() const {
 }
 
 TrainingDriver::Stage TrainingDriver::after_step() const {
+  const Stage next = after_comparison();
+  if (!compares()) return next;
+  return next == Stage::kSave || step_ % session().job.run.integrity.every == 0 ? Stage::kCompare : next;
+}
+
+TrainingDriver::Stage TrainingDriver::after_save() const {
+  if (step_ >= session().job.training.steps) return Stage::kGenerate;
+  return options_.pause && options_.pause(step_) ? Stage::kPaused : Stage::kTrain;
+}
+
+// The stage after a step if no comparison comes between.
+TrainingDriver::Stage TrainingDriver::after_comparison() const {
   const std::int32_t every = session().job.run.checkpoint_every;
   const bool last = step_ == session().job.training.steps;
   if (!options_.keeps_results) return last ? Stage::kGenerate : Stage::kTrain;

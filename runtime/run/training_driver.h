@@ -2,6 +2,9 @@
 //
 //   init, (load), train step by step with saves between, save, (prefill, decode token by token)
 //
+// With run.integrity.every, the devices compare their state after each so many steps, and before and after
+// each save: a save waits for the first comparison, and the second tells that what was saved can be trusted.
+//
 // The order does not depend on results, so invocations are issued as fast as the devices take them. But a
 // save waits for the results of the steps before it, so that a diverged state is never saved. On the paced
 // clock every step waits for the one before, because each step is measured separately.
@@ -13,9 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/run/divergence.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/paced_clock.h"
 #include "runtime/run/session_driver.h"
+#include "runtime/run/state_comparison.h"
 #include "runtime/run/training_recorder.h"
 
 namespace hyperrun {
@@ -40,19 +45,25 @@ class TrainingDriver : public SessionDriver {
   // The first sequence of the generation, the prompt included.
   const std::vector<std::int32_t>& generated() const { return generated_; }
 
+  Setback setback() const override { return setback_; }
+
  protected:
   std::optional<tasks::Invocation> next() override;
   void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override;
 
  private:
-  enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate, kPaused };
+  enum class Stage { kInit, kLoad, kTrain, kCompare, kSave, kCompareSaved, kGenerate, kPaused };
 
   tasks::Invocation train();
   void trained(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results);
+  void compared(std::int64_t step, std::span<const tasks::InvocationDone> results);
   std::optional<tasks::Invocation> generation_pass();
   bool traced(std::int64_t step) const;
   Stage after_init() const;
   Stage after_step() const;
+  Stage after_comparison() const;
+  Stage after_save() const;
+  bool compares() const { return comparison_.has_value(); }
 
   TrainingRecorder& recorder_;
   TrainingOptions options_;
@@ -60,6 +71,11 @@ class TrainingDriver : public SessionDriver {
   Stage stage_ = Stage::kInit;
   std::int64_t step_;         // the next step to issue
   std::int64_t sound_steps_;  // number of steps with finite results
+  Divergence divergence_;
+  std::optional<StateComparison> comparison_;  // nullopt: nothing is compared
+  std::int64_t clean_, saved_;  // number of steps at the last clean comparison, at the last save
+  std::int64_t trusted_;        // at the last save before a clean comparison
+  Setback setback_;
   std::optional<Generation> generation_;
   std::vector<std::int32_t> generated_;
 };

@@ -1,6 +1,7 @@
 // The kind of run of a job without programs: a training, and the generation at its end.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -114,6 +115,13 @@ class Training : public RunKind {
     recorder_->change_layout();
   }
 
+  void leave_out_samples_of(std::int64_t steps) override {
+    least_sample_ = first_.sample + (steps - first_.step) * job().training.batch;
+    begin_behind(asked_);
+  }
+
+  LeftOut left_out() const override { return {asked_.sample, first_.sample - asked_.sample}; }
+
   // Before the first step no work is lost, so no remedy for it is given.
   Error with_remedy(const Error& cause) const override {
     const bool has_learnt = first_.step > 0 || !recorder_->report().steps.empty();
@@ -146,9 +154,10 @@ class Training : public RunKind {
   }
 
   void begin_behind(const ResumePoint& point) {
-    first_ = point;
+    asked_ = first_ = point;
+    first_.sample = std::max(point.sample, least_sample_);
     session().first_step = point.step;
-    session().first_sample = point.sample;
+    session().first_sample = first_.sample;
   }
 
   Session& session() { return sessions_.front(); }
@@ -157,6 +166,8 @@ class Training : public RunKind {
   const LoadedJob& loaded_;
   std::vector<Session> sessions_;  // exactly one
   ResumePoint first_;              // where the run begins; 0 unless it resumes another
+  ResumePoint asked_;              // the same, before samples were left out
+  std::int64_t least_sample_ = 0;  // those before it are seen, or left out as a step on them has diverged
   std::optional<TextData> text_;
   TrainingRecorder* recorder_ = nullptr;    // null before make_recorder()
   const TrainingDriver* driver_ = nullptr;  // null before make_driver(); the last one

@@ -69,6 +69,7 @@ class Checker {
   std::vector<Error> run(JobUse use) && {
     names();
     clock();
+    divergence();
     machine();
     memory();
     shrink(use);
@@ -125,6 +126,15 @@ class Checker {
       report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
           .legal("0, or clock: \"paced\"")
           .fix("add clock: \"paced\", or leave dilation out");
+  }
+
+  void divergence() {
+    const double jump = job_.run.divergence_jump;
+    if (jump > 0 && jump <= 1)
+      report(Code::kBadValue, fmt::format("a loss that is {:g} times the mean would have diverged", jump),
+             "run.divergence_jump")
+          .legal("0, or above 1")
+          .fix("choose 3, say, or leave divergence_jump out");
   }
 
   // No part of the job's machine may be larger than the profile's. The limit of the pool is that of all hosts

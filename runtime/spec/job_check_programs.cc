@@ -71,7 +71,10 @@ class ProgramsChecker {
             .legal(std::string("programs { ... ") + block + " { ... } }")
             .fix("move it into the programs that it is about");
     for (const auto& [block, given] : {std::pair{"run.generate", job_.run.generate != GenerateSpec{}},
-                                       {"run.shrink", job_.run.shrink != ShrinkSpec{}}})
+                                       {"run.shrink", job_.run.shrink != ShrinkSpec{}},
+                                       {"run.on_divergence", job_.run.on_divergence != kStop},
+                                       {"run.divergence_jump", job_.run.divergence_jump != 0},
+                                       {"run.integrity.every", job_.run.integrity.every != 0}})
       if (given)
         report("a job of several programs has no " + in_quotes(std::string(block).substr(4)), block)
             .legal("without it")

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/device/state_hashes.h"
 #include "runtime/rank/protocol.h"
 #include "runtime/spec/stats_io.h"
 #include "tests/support/jobs.h"
@@ -36,6 +37,7 @@ class Driven : public ::testing::Test {
 
   static std::string title(const Session& session, const tasks::Invocation& i) {
     if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
+    if (i.program == kCompareProgram) return "compare " + std::to_string(i.step);
     const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
     return name == "train" ? "train " + std::to_string(i.step) : name;
   }
@@ -59,6 +61,16 @@ class Driven : public ::testing::Test {
     out_.erase(out_.begin());
     driver_->on_done(oldest, std::vector<tasks::InvocationDone>{
                                  {oldest.id, std::move(outputs), to_bytes(stats, 0, false)}});
+  }
+
+  // Completes the oldest pending invocation, a comparison.
+  void compared() {
+    const tasks::Invocation oldest = out_.front();
+    out_.erase(out_.begin());
+    const std::vector<std::uint64_t> hashes(session_.plan.roles[0].state.size());
+    tasks::InvocationDone result{.id = oldest.id, .outputs = {}, .report = {}};
+    result.data = hashes_to_bytes(hashes);
+    driver_->on_done(oldest, {&result, 1});
   }
 
   // Completes the oldest pending invocation, a training step, with this loss.
@@ -122,6 +134,20 @@ TEST_F(Driven, ADivergedStepIsNotSaved) {
     EXPECT_FALSE(e.remedy().empty());
   }
   EXPECT_THAT(issued(), ElementsAre());
+}
+
+// A save waits for a comparison of what it is going to save, and is compared again.
+TEST_F(Driven, StateIsComparedEachSoManyStepsAndAroundSaves) {
+  session_.job.run.integrity.every = 3;
+  driver_.emplace(session_, *recorder_);
+  driver_->on_ready({{.rank = 0, .host = "a"}});
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1", "compare 2"));
+  done(InvocationStats{});
+  done(5);
+  done(4);
+  EXPECT_THAT(issued(), ElementsAre()) << "the save waits for the comparison";
+  compared();
+  EXPECT_THAT(issued(), ElementsAre("save 2", "compare 2", "train 2", "compare 3", "train 3", "compare 4"));
 }
 
 }  // namespace
