@@ -121,6 +121,7 @@ docs/generation.md says more.
 Examples:
   hyperrun generate runs/quickstart --prompt "Call me" --prompt "The whale" --tokens 40
   hyperrun generate runs/quickstart --prompts prompts.txt --temperature 0.8 --top-p 0.9 --seed 3 --json
+  hyperrun generate runs/quickstart --prompts prompts.txt --out texts.jsonl --resume
   hyperrun generate ~/models/llama --devices 2 --prompt "Once upon a time"
   hyperrun generate examples/llama8b_generation_to_scale.textproto --paced)";
 
@@ -246,11 +247,18 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
       ->check(whole_number_between(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
       ->check(whole_number_between(2, 1 << 24));
+  auto* out = command
+                  ->add_option("--out", a.out,
+                               "write a line of JSON for each prompt to this file, instead of printing them")
+                  ->check(non_empty());
+  command
+      ->add_flag("--resume", a.resumes, "go on with the prompts that an interrupted --out has no result of")
+      ->needs(out);
   command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
   auto* paced = command->add_flag(
       "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
   for (const char* other : {"--prompt", "--prompts", "--tokens", "--checkpoint", "--devices", "--temperature",
-                            "--top-k", "--top-p", "--seed", "--slots", "--context"})
+                            "--top-k", "--top-p", "--seed", "--slots", "--context", "--out"})
     paced->excludes(command->get_option(other));
   return command;
 }

@@ -266,6 +266,17 @@ void check_class(const Plan& plan, TensorClass cls, const WeightsReader& reader)
   reader.check(wanted);
 }
 
+// Writes all files of a state. `directory` exists on device 0, and is not looked at on the others.
+void write_files(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
+                 const std::map<std::string, std::string>& extra) {
+  save_class(c, TensorClass::kWeight, directory / kWeights);
+  if (!held(c.plan, TensorClass::kOptimizer, false).empty())
+    save_class(c, TensorClass::kOptimizer, directory / kMoments);
+  if (c.world.device() != 0) return;
+  write_file(directory / kTrainerStateFile, to_json(trainer));
+  for (const auto& [file, content] : extra) write_file(directory / file, content);
+}
+
 }  // namespace
 
 void save_state(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
@@ -276,12 +287,15 @@ void save_state(const StateContext& c, const std::filesystem::path& directory, c
     target = std::make_unique<AtomicDirectory>(directory);
     path = target->path();
   }
-  save_class(c, TensorClass::kWeight, path / kWeights);
-  save_class(c, TensorClass::kOptimizer, path / kMoments);
-  if (!target) return;
-  write_file(path / kTrainerStateFile, to_json(trainer));
-  for (const auto& [file, content] : extra) write_file(path / file, content);
-  target->commit();
+  write_files(c, path, trainer, extra);
+  if (target) target->commit();
+}
+
+void save_part(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
+               const std::map<std::string, std::string>& extra) {
+  std::error_code shown_by_writing;
+  if (c.world.device() == 0) std::filesystem::create_directories(directory, shown_by_writing);
+  write_files(c, directory, trainer, extra);
 }
 
 bool has_moments(const Plan& plan, const std::filesystem::path& directory) {

@@ -31,6 +31,11 @@ struct StateContext {
 void save_state(const StateContext& context, const std::filesystem::path& directory,
                 const TrainerState& trainer, const std::map<std::string, std::string>& extra);
 
+// The same as a part of a checkpoint: `directory` lies in one that appears at once, and is filled in place. A
+// plan without moments has no file of them.
+void save_part(const StateContext& context, const std::filesystem::path& directory,
+               const TrainerState& trainer, const std::map<std::string, std::string>& extra);
+
 // Loads the state. Without optimizer.safetensors (another program's checkpoint) the moments stay as they are.
 // Throws kMissingFile or kBadCheckpoint on device 0.
 void load_state(const StateContext& context, const std::filesystem::path& directory);

@@ -39,4 +39,8 @@ std::optional<std::int64_t> steps_of_foreign_trainer(const std::filesystem::path
 
 inline constexpr const char* kTrainerStateFile = "hyperrun_state.json";
 
+// The file of a checkpoint of several programs that has what is in no program's state: programs_state.h of
+// runtime/run.
+inline constexpr const char* kProgramsStateFile = "programs_state.json";
+
 }  // namespace hyperrun

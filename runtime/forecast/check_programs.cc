@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
@@ -111,9 +112,10 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
 }
 
 // Checks a job with encoders.
-void check_omni(const LoadedJob& loaded) {
-  const Job& job = loaded.job;
+void check_omni(LoadedJob& loaded) {
+  Job& job = loaded.job;
   check_inputs(loaded);
+  if (!job.run.resume.empty()) job.run.resume = find_checkpoint(job.run.resume);
   const OmniInputs inputs = read_omni_inputs(loaded);
   const OmniPlan plan = compile_omni(job, inputs.most_items());
   Table table({left("program"), left("devices"), left("mesh"), left("Programs"), right("replicas"),
@@ -137,6 +139,14 @@ void check_omni(const LoadedJob& loaded) {
   for (const CompiledProgram& s : plan.stages) add_runs(s.name, s.plan, job.supernode, runs);
   print_runs(runs);
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
+  if (!job.run.resume.empty()) std::printf("%s", describe_resumed(job, *check_omni_start(job, plan)).c_str());
+}
+
+// The plan of the program that scores; null if there is none.
+const Plan* reference_of(const Job& job, const std::vector<CompiledProgram>& programs) {
+  const ProgramSpec* const scores = find_program(job, kScores);
+  if (scores == nullptr) return nullptr;
+  return &std::ranges::find(programs, scores->name, &CompiledProgram::name)->plan;
 }
 
 // Checks a job with rewards. A missing file is reported last, after all answers that do not need it.
@@ -153,7 +163,12 @@ void check_learning(LoadedJob& loaded) {
     check_weights(programs.front().plan, job.run.resume);
   }
   const ReinforcementInputs inputs = read_reinforcement_inputs(loaded);
-  if (!job.run.resume.empty()) std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
+  if (!job.run.resume.empty()) {
+    const std::optional<ProgramsState> state =
+        check_learning_start(job, programs.front().plan, reference_of(job, programs), inputs);
+    std::printf("\n%s", state ? describe_resumed(job, *state).c_str()
+                              : fmt::format("begins with the weights of {}\n", job.run.resume).c_str());
+  }
   std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
               inputs.tasks.held_back.size());
 }

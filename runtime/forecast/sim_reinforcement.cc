@@ -67,7 +67,7 @@ class SimulatedWork : public tasks::VirtualWork {
 
   // The simulated duration of a Program. Saving and loading a checkpoint takes no time.
   Nanos lasts(const tasks::Invocation& invocation) override {
-    if (place_of(invocation) >= plan_of(invocation).roles.front().programs.size()) return {};
+    if (!is_of_the_plan(invocation)) return {};
     const auto [known, fresh] = lasts_.try_emplace(invocation.program);
     if (fresh) known->second = makespan(plan_of(invocation), name_of(invocation), job_.supernode);
     return known->second;
@@ -81,6 +81,7 @@ class SimulatedWork : public tasks::VirtualWork {
     const tasks::InvocationDone one{
         invocation.id, {{"loss", 0}, {"grad_norm", 0}, {"kl", 0}, {"clipped", 0}}, to_bytes(stats, 0, false)};
     std::vector<tasks::InvocationDone> results(programs_.groups[session].size(), one);
+    if (!is_of_the_plan(invocation)) return results;
     if (session == programs_.generates) tell(invocation, "token", drawn(invocation), results);
     if (session == programs_.generates || session == programs_.scores)
       tell(invocation, "logp", zeros(invocation, "logp"), results);
@@ -100,6 +101,10 @@ class SimulatedWork : public tasks::VirtualWork {
   }
   static std::size_t place_of(const tasks::Invocation& invocation) {
     return static_cast<std::size_t>(invocation.program % kProgramsOfASession);
+  }
+  // False for what devices have besides their plans' Programs: saving and loading.
+  bool is_of_the_plan(const tasks::Invocation& invocation) const {
+    return place_of(invocation) < plan_of(invocation).roles.front().programs.size();
   }
   const Plan& plan_of(const tasks::Invocation& invocation) const {
     return programs_.sessions[session_of(invocation)].plan;
@@ -204,6 +209,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   inputs.tasks.held_back.clear();
   job.training.steps = job.training.steps == 0 ? kSteps : std::min(job.training.steps, kSteps);
   job.run.resume.clear();
+  job.run.checkpoint_every = 0;
   SimulatedRun known = simulate_run(job, programs, inputs, lengths, arguments.trace);
   if (!arguments.json) {
     print_tables(job, known, lengths);

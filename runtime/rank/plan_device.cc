@@ -95,6 +95,12 @@ tasks::InvocationDone PlanDevice::run(std::int32_t program, const tasks::Invocat
     load_weights(state(), session_.job.run.resume);
   else if (program == kCompareProgram)
     done.data = hashes_to_bytes(state_hashes(session_.plan, world_.device(), shared_.memory));
+  else if (program == kBeginCheckpointProgram)
+    begin_checkpoint(invocation.step);
+  else if (program == kSavePartProgram)
+    save_part_of(invocation.step, invocation.data);
+  else if (program == kEndCheckpointProgram)
+    end_checkpoint(invocation.data);
   else
     compute(static_cast<std::size_t>(program), invocation, done);
   if (program != kSaveProgram) flip(invocation);
@@ -144,10 +150,34 @@ TrainerState PlanDevice::trainer_state(std::int64_t step) const {
           .with = TrainedWith{t.steps, t.batch, t.warmup_steps, t.lr, t.min_lr, session_.job.model.sequence}};
 }
 
+std::filesystem::path PlanDevice::checkpoint(std::int64_t step) const {
+  return std::filesystem::path(session_.run_directory) / "checkpoints" / fmt::format("step-{:06}", step);
+}
+
 void PlanDevice::save(std::int64_t step) const {
-  const std::string name = fmt::format("step-{:06}", step);
-  save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
-             trainer_state(step), session_.checkpoint_files);
+  save_state(state(), checkpoint(step), trainer_state(step), session_.checkpoint_files);
+}
+
+void PlanDevice::begin_checkpoint(std::int64_t step) {
+  if (world_.device() == 0) begun_ = std::make_unique<AtomicDirectory>(checkpoint(step));
+}
+
+void PlanDevice::save_part_of(std::int64_t step, const std::string& part) const {
+  const std::filesystem::path whole = AtomicDirectory::path_of(checkpoint(step));
+  if (world_.device() == 0 && !std::filesystem::exists(whole))
+    throw Error(Code::kUnwritable,
+                "the host of another program's first device has begun it, and it is not here")
+        .at(checkpoint(step).string())
+        .legal("a run directory that the hosts of all programs' first devices share")
+        .fix("put run.directory on a file system that they share");
+  save_part(state(), whole / part, trainer_state(step), session_.checkpoint_files);
+}
+
+void PlanDevice::end_checkpoint(const std::string& programs_state) {
+  if (!begun_) return;
+  write_file(begun_->path() / kProgramsStateFile, programs_state);
+  begun_->commit();
+  begun_.reset();
 }
 
 }  // namespace hyperrun

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/control/device_link.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/rank/device_progress.h"
 #include "runtime/spec/session_io.h"
@@ -42,6 +45,10 @@ class PlanDevice {
   StateContext state() const { return {session_.plan, shared_.memory, world_, everyone_}; }
   void save(std::int64_t step) const;
   void flip(const tasks::Invocation& invocation) const;
+  std::filesystem::path checkpoint(std::int64_t step) const;
+  void begin_checkpoint(std::int64_t step);
+  void save_part_of(std::int64_t step, const std::string& part) const;
+  void end_checkpoint(const std::string& programs_state);
   TrainerState trainer_state(std::int64_t step) const;
 
   const Session& session_;
@@ -52,6 +59,7 @@ class PlanDevice {
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<AtomicDirectory> begun_;     // a checkpoint of several sessions that this device has begun
   std::vector<std::vector<Nanos>> durations_;  // by Program and instruction; only on the paced clock
   std::int64_t shift_;                         // Unix time minus this host's steady clock, ns
 };

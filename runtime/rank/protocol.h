@@ -16,6 +16,12 @@ inline constexpr std::int32_t kLoadProgram = 1001;  // loads state from job.run.
 inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // loads only the weights from there
 inline constexpr std::int32_t kCompareProgram = 1003;      // reports hashes of its state (state_hashes.h)
 
+// A checkpoint of several sessions. Device 0 of one of them begins it and ends it; in between each session
+// saves its part. The checkpoint appears at its end, as a whole.
+inline constexpr std::int32_t kBeginCheckpointProgram = 1003;
+inline constexpr std::int32_t kSavePartProgram = 1004;  // data: the part's folder, "." for the checkpoint's
+inline constexpr std::int32_t kEndCheckpointProgram = 1005;  // data: content of kProgramsStateFile
+
 // Names of the scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";
 inline constexpr const char* kTraced = "traced";

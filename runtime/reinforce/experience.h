@@ -12,6 +12,7 @@ namespace hyperrun {
 struct Completion {
   std::vector<std::int32_t> prompt, tokens;
   std::vector<float> logp;
+  bool operator==(const Completion&) const = default;
 };
 
 // Samples with a row of `length` positions for each completion. Position i holds token i of prompt and

@@ -28,7 +28,9 @@
 #include "runtime/rank/room.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/run_directory.h"
+#include "runtime/run/device_use.h"
 #include "runtime/run/drive.h"
+#include "runtime/run/generated_file.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/resume.h"
 #include "runtime/run/session_driver.h"
@@ -164,38 +166,44 @@ std::int64_t tokens_to_add(const Job& job, std::int64_t length) {
   return std::clamp(generation_shape(job).context - length, std::int64_t{1}, kDefaultTokens);
 }
 
-// Prints each completion once it is complete, in the order of the prompts.
+// Prints each completion once it is complete, in the order of the prompts. With a file they go there instead,
+// in the order in which they come.
 class CompletionPrinter {
  public:
-  // A last token that is one of `ends` is not printed.
+  // A last token that is one of `ends` is not printed. `file` is null without one.
   CompletionPrinter(const Tokenizer& tokenizer, std::vector<std::int32_t> ends,
-                    std::vector<std::string> prompts, bool json)
+                    std::vector<std::string> prompts, bool json, GeneratedFile* file)
       : tokenizer_(tokenizer),
         ends_(std::move(ends)),
         prompts_(std::move(prompts)),
         json_(json),
+        file_(file),
         tokens_(prompts_.size()) {}
 
   void add(const SampledToken& grown) {
     const auto id = static_cast<std::size_t>(grown.id);
     tokens_[id].push_back(grown.token);
     ++count_;
+    if (grown.last && file_ != nullptr) return file_->add(result(id));
     if (grown.last) ended_.insert(id);
     for (; ended_.contains(next_); ++next_) print(next_);
   }
   std::int64_t count() const { return count_; }
 
  private:
-  void print(std::size_t id) const {
+  GeneratedText result(std::size_t id) const {
     std::vector<std::int32_t> text = tokens_[id];
     if (!text.empty() && std::ranges::count(ends_, text.back()) > 0) text.pop_back();
-    const std::string words = valid_utf8(tokenizer_.decode(text)), prompt = valid_utf8(prompts_[id]);
-    if (json_) {
-      const auto number = static_cast<std::int64_t>(id);
-      std::printf("%s\n", to_json_line({number, prompt, words, tokens_[id]}).c_str());
-    } else {
-      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", prompt.c_str(), words.c_str());
-    }
+    return {static_cast<std::int64_t>(id), valid_utf8(prompts_[id]), valid_utf8(tokenizer_.decode(text)),
+            tokens_[id]};
+  }
+
+  void print(std::size_t id) const {
+    const GeneratedText r = result(id);
+    if (json_)
+      std::printf("%s\n", to_json_line(r).c_str());
+    else
+      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", r.prompt.c_str(), r.text.c_str());
     std::fflush(stdout);
   }
 
@@ -203,6 +211,7 @@ class CompletionPrinter {
   std::vector<std::int32_t> ends_;
   std::vector<std::string> prompts_;
   bool json_;
+  GeneratedFile* file_;
   std::vector<std::vector<std::int32_t>> tokens_;  // by prompt
   std::set<std::size_t> ended_;                    // complete prompts
   std::size_t next_ = 0;                           // the next prompt to print
@@ -325,6 +334,31 @@ void warn_if_no_layer_is_split(const Session& session) {
       devices, devices, model.kv_heads, model.ffn);
 }
 
+// Whatever the texts depend on besides the prompts. The layout is among them: sums in another order have
+// other last bits, and may draw another token.
+GenerationSettings settings_of(const Job& job, const Plan& plan) {
+  const GenerateSpec& g = job.run.generate;
+  return {{"checkpoint", fs::weakly_canonical(job.run.resume)},
+          {"seed", std::to_string(job.run.seed)},
+          {"tokens", std::to_string(g.tokens)},
+          {"temperature", fmt::format("{}", g.temperature)},
+          {"top_k", std::to_string(g.top_k)},
+          {"top_p", fmt::format("{}", g.top_p)},
+          {"context", std::to_string(generation_shape(job).context)},
+          {"precision", job.training.precision},
+          {"layout", fmt::format("{} devices ({})", job.supernode.devices, describe_mesh(plan.mesh))}};
+}
+
+// Returns the exit status of a generation with all results.
+int conclude(GeneratedFile& file, const std::string& name) {
+  file.finish();
+  std::printf("%s: %lld texts", name.c_str(), static_cast<long long>(file.count()));
+  if (file.from_before() > 0)
+    std::printf(", %lld of them from before", static_cast<long long>(file.from_before()));
+  std::printf("\n");
+  return 0;
+}
+
 }  // namespace
 
 int generate_text(const GenerateArguments& arguments) {
@@ -337,20 +371,29 @@ int generate_text(const GenerateArguments& arguments) {
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
   const std::vector<std::int32_t> ends = ends_of_text(session.job, tokenizer);
   Generation generation(session.job, session.plan, ends);
+  std::optional<GeneratedFile> file;
+  if (!arguments.out.empty())
+    file.emplace(arguments.out, settings_of(session.job, session.plan), prompts, arguments.resumes);
+  if (file && file->is_whole()) return conclude(*file, arguments.out);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (file && file->has(static_cast<std::int64_t>(i))) continue;
     std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
     const std::int64_t grow = tokens_to_add(session.job, std::ssize(tokens));
     generation.add({static_cast<std::int32_t>(i), std::move(tokens), grow});
   }
   std::signal(SIGPIPE, [](int) {});
-  CompletionPrinter printer(tokenizer, ends, prompts, arguments.json);
+  CompletionPrinter printer(tokenizer, ends, prompts, arguments.json, file ? &*file : nullptr);
   GenerationDriver driver(session, generation, printer);
   const control::Outcome outcome = drive(session.job, session.job.name, driver);
-  if (outcome.ok())
+  if (outcome.ok()) {
     driver.print_times();
-  else if (outcome.signal != 0)
-    std::fprintf(stderr, "%s\n", outcome.reason().c_str());
+    if (file) return conclude(*file, arguments.out);
+  } else if (file && file->count() > 0) {
+    std::fprintf(stderr, "%lld of %zu texts are in %s.partial; the same command with --resume goes on\n",
+                 static_cast<long long>(file->count()), prompts.size(), arguments.out.c_str());
+  }
+  if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
   return outcome.exit_status();
 }
 

@@ -19,6 +19,8 @@ struct GenerateArguments {
   std::optional<std::int32_t> top_k;
   std::optional<std::uint64_t> seed;
   int slots = 0, context = 0;  // 0: the job's
+  std::string out;             // file for the results; empty: standard output
+  bool resumes = false;        // goes on with the prompts that have no result in `out` yet
   bool json = false;           // prints a line of JSON for each prompt
   bool paced = false;          // measures on the paced clock of the job's machine, without a checkpoint
 };

@@ -59,7 +59,8 @@ std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
 }
 
 OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
-                       const OmniInputs& inputs, OmniRecorder& recorder)
+                       const OmniInputs& inputs, OmniRecorder& recorder,
+                       const std::optional<ProgramsState>& state)
     : RunDriver(groups_of(job, plan), scheduling_of(job.media.order), sessions, &recorder),
       job_(job),
       plan_(plan),
@@ -69,17 +70,22 @@ OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<S
       ranks_(ranks_of(plan)),
       tasks_(scheduler(), ranks_.groups, order_of(plan), clips(plan)) {
   for (const OmniPlan::Encoder& e : plan.encoders) items_of_pass_.push_back(e.items);
+  if (!state) return;
+  begun_ = learned_ = saved_ = state->next_step;
+  evaluated_ = state->evaluated;
+  after_alone_.push_back([this] {
+    for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number_of_index(s, kLoadProgram));
+  });
 }
 
 void OmniDriver::start() {
-  for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number(s, "init"), 0);
+  for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number(s, "init"));
 }
 
-// Submits a Program outside of any step, on all devices of a program.
-void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::int64_t step) {
-  tasks::Invocation invocation{.program = program};
-  invocation.step = step;
-  alone_.emplace(tasks_.submit_alone(session, step), std::move(invocation));
+void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::string data) {
+  tasks::Invocation invocation{.program = program, .data = std::move(data)};
+  invocation.step = learned_;
+  alone_.emplace(tasks_.submit_alone(session, learned_), std::move(invocation));
 }
 
 // --- steps ----------------------------------------------------------------------------------------
@@ -106,6 +112,11 @@ OmniPasses OmniDriver::passes_of_step(std::int64_t step) const {
 
 void OmniDriver::submit_next() {
   if (!alone_.empty() || is_evaluating()) return;
+  if (!after_alone_.empty()) {
+    const std::function<void()> follow = std::move(after_alone_.back());
+    after_alone_.pop_back();
+    return follow();
+  }
   if (tasks_.idle() && learned_ == begun_ && (learned_ == 0 ? evaluates_after(0) : halts_after(learned_)))
     return evaluate_or_save();
   while (begun_ < job_.training.steps && begun_ - learned_ < 2 &&
@@ -146,8 +157,26 @@ void OmniDriver::evaluate_or_save() {
   }
   if (!saves_after(learned_)) return;
   saved_ = learned_;
+  after_alone_.push_back(
+      [this] { submit_alone(0, number_of_index(0, kEndCheckpointProgram), to_json(state())); });
+  after_alone_.push_back([this] { submit_parts(); });
+  submit_alone(0, number_of_index(0, kBeginCheckpointProgram));
+}
+
+void OmniDriver::submit_parts() {
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s)
-    submit_alone(s, number_of_index(s, kSaveProgram), learned_);
+    submit_alone(s, number_of_index(s, kSavePartProgram), sessions_[s].name);
+}
+
+ProgramsState OmniDriver::state() const {
+  ProgramsState s;
+  s.kind = kOfEncoders;
+  s.next_step = learned_;
+  s.seed = job_.run.seed;
+  s.batch = job_.training.batch;
+  s.evaluated = evaluated_;
+  for (std::size_t p = 0; p + 1 < sessions_.size(); ++p) s.parts.push_back(sessions_[p].name);
+  return s;
 }
 
 // --- evaluations ----------------------------------------------------------------------------------

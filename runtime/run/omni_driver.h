@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "runtime/omni/step_tasks.h"
 #include "runtime/run/omni_inputs.h"
 #include "runtime/run/omni_recorder.h"
+#include "runtime/run/programs_state.h"
 #include "runtime/run/run_driver.h"
 #include "runtime/spec/session_io.h"
 
@@ -28,8 +30,10 @@ std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job);
 class OmniDriver : public RunDriver {
  public:
   // All arguments must outlive the driver. `job` is the whole job, not that of one program.
+  // The run goes on from `state`, if there is one; the sessions' jobs say where their parts are.
   OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
-             const OmniInputs& inputs, OmniRecorder& recorder);
+             const OmniInputs& inputs, OmniRecorder& recorder,
+             const std::optional<ProgramsState>& state = {});
 
  protected:
   void start() override;
@@ -56,7 +60,10 @@ class OmniDriver : public RunDriver {
     std::map<std::int32_t, std::vector<double>> likelihood;  // by sample, then by text
   };
 
-  void submit_alone(std::size_t session, std::int32_t program, std::int64_t step);
+  // A task outside of any step, on all devices of a program, and what follows when all such tasks are done.
+  void submit_alone(std::size_t session, std::int32_t program, std::string data = {});
+  void submit_parts();
+  ProgramsState state() const;
   void submit_next();
   bool halts_after(std::int64_t steps) const;
   bool evaluates_after(std::int64_t steps) const;
@@ -86,10 +93,11 @@ class OmniDriver : public RunDriver {
   std::vector<std::int64_t> items_of_pass_;           // by encoder
   std::map<tasks::TaskId, tasks::Invocation> alone_;  // tasks outside of steps: init, save
   std::map<std::int64_t, Step> steps_;
-  std::int64_t begun_ = 0;       // number of steps begun
-  std::int64_t learned_ = 0;     // number of steps finished
-  std::int64_t evaluated_ = -1;  // learned_ at the last evaluation
-  std::int64_t saved_ = 0;       // learned_ at the last checkpoint
+  std::int64_t begun_ = 0;                          // number of steps begun
+  std::int64_t learned_ = 0;                        // number of steps finished
+  std::int64_t evaluated_ = -1;                     // learned_ at the last evaluation
+  std::int64_t saved_ = 0;                          // learned_ at the last checkpoint
+  std::vector<std::function<void()>> after_alone_;  // what follows the tasks alone_, the last first
   std::optional<Evaluation> evaluation_;
 };
 

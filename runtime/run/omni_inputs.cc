@@ -1,11 +1,12 @@
 #include "runtime/run/omni_inputs.h"
 
 #include <algorithm>
-#include <optional>
+#include <filesystem>
 #include <set>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/device/state_files.h"
 #include "runtime/media/manifest.h"
 #include "runtime/run/text_data.h"
 
@@ -54,6 +55,21 @@ OmniInputs read_omni_inputs(const LoadedJob& loaded) {
         .legal("samples with \"split\": \"train\"")
         .fix("correct the manifest");
   return inputs;
+}
+
+std::optional<ProgramsState> check_omni_start(const Job& job, const OmniPlan& plan) {
+  std::vector<std::string> parts;
+  std::vector<const Plan*> plans;
+  const auto add = [&](const CompiledProgram& program) {
+    parts.push_back(program.name);
+    plans.push_back(&program.plan);
+  };
+  for (const OmniPlan::Encoder& e : plan.encoders) add(e.program);
+  for (const CompiledProgram& stage : plan.stages) add(stage);
+  std::optional<ProgramsState> state = state_to_resume(job, kOfEncoders, parts, false);
+  for (std::size_t p = 0; state && p < parts.size(); ++p)
+    check_state(*plans[p], std::filesystem::path(job.run.resume) / parts[p]);
+  return state;
 }
 
 OmniPasses passes_of(const std::vector<std::vector<std::int64_t>>& items,

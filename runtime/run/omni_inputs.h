@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/compose/omni.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/omni/examples.h"
 #include "runtime/omni/step_tasks.h"
+#include "runtime/run/programs_state.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -23,6 +26,10 @@ struct OmniInputs {
 
 // Throws kMissingFile, kBadCorpus, kBadTokenizer, kBadValue, and the errors of the manifest's reader.
 OmniInputs read_omni_inputs(const LoadedJob& loaded);
+
+// Checks that the job can go on from job.run.resume, and returns the state there (programs_state.h). Throws
+// kBadCheckpoint, kMissingFile or kBadValue.
+std::optional<ProgramsState> check_omni_start(const Job& job, const OmniPlan& plan);
 
 // The number of passes by micro-batch and encoder. `items` are by micro-batch and encoder; `items_of_pass`,
 // by encoder, is the capacity of one pass.

@@ -1,11 +1,13 @@
 // The kind of run of a job with encoders.
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/compose/omni.h"
 #include "runtime/run/device_use.h"
+#include "runtime/run/failure.h"
 #include "runtime/run/omni_driver.h"
 #include "runtime/run/omni_inputs.h"
 #include "runtime/run/omni_recorder.h"
@@ -19,13 +21,8 @@ namespace fs = std::filesystem;
 
 class Omni : public RunKind {
  public:
-  explicit Omni(const LoadedJob& loaded) : loaded_(loaded) {
+  explicit Omni(const LoadedJob& loaded) : job_(loaded.job) {
     require_dilation(loaded);
-    if (!job().run.resume.empty())
-      throw Error(Code::kBadValue, "a run of programs with encoders cannot go on from a checkpoint")
-          .at("--resume")
-          .legal("a run from its begin")
-          .fix("leave --resume out");
     try {
       inputs_ = read_omni_inputs(loaded);
       plan_ = compile_omni(job(), inputs_.most_items());
@@ -33,18 +30,28 @@ class Omni : public RunKind {
       throw at_job_line(e, loaded.source);
     }
     sessions_ = sessions_of(plan_, job());
+    if (!job().run.resume.empty()) go_on_from(job().run.resume);
   }
 
-  const Job& job() const override { return loaded_.job; }
+  const Job& job() const override { return job_; }
   std::vector<Session>& sessions() override { return sessions_; }
   const Tokenizer& tokenizer() const override { return *inputs_.tokenizer; }
 
-  // Each program but the exchange has a directory of its own for checkpoints.
+  std::int64_t go_on_from(const fs::path& checkpoint) override {
+    job_.run.resume = checkpoint;
+    state_ = check_omni_start(job_, plan_);
+    for (Session& session : sessions_) session.job.run.resume = checkpoint / session.name;
+    return first_step();
+  }
+
+  std::int64_t first_step() const override { return state_ ? state_->next_step : 0; }
+
+  Error with_remedy(const Error& cause) const override {
+    return recorder_->report().steps > 0 ? with_resume_remedy(cause, job(), sessions_.front().run_directory) : cause;
+  }
+
   void enter(const RunDirectory& directory) override {
-    for (Session& session : sessions_) {
-      session.run_directory = (fs::path(directory.path()) / session.name).string();
-      if (&session != &sessions_.back()) fs::create_directories(session.run_directory);
-    }
+    for (Session& session : sessions_) session.run_directory = directory.path();
   }
 
   std::unique_ptr<Recorder> make_recorder(RecorderOutputs outputs) override {
@@ -57,12 +64,7 @@ class Omni : public RunKind {
   }
 
   std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t)> /*pause*/) override {
-    return std::make_unique<OmniDriver>(job(), plan_, sessions_, inputs_, *recorder_);
-  }
-
-  std::int64_t go_on_from(const std::filesystem::path& checkpoint) override {
-    throw Error(Code::kBadCheckpoint, "a run of several programs cannot go on from a checkpoint")
-        .at(checkpoint.string());
+    return std::make_unique<OmniDriver>(job(), plan_, sessions_, inputs_, *recorder_, state_);
   }
 
   void announce() const override {
@@ -74,6 +76,7 @@ class Omni : public RunKind {
       std::printf("  %-12s devices %d to %d%s\n", sessions_[s].name.c_str(), sessions_[s].ranks.front(),
                   sessions_[s].ranks.back(), mesh.empty() ? "" : (" (" + mesh + ")").c_str());
     }
+    if (state_) std::printf("%s", describe_resumed(job(), *state_).c_str());
   }
 
  private:
@@ -83,7 +86,8 @@ class Omni : public RunKind {
     return sum;
   }
 
-  const LoadedJob& loaded_;
+  Job job_;
+  std::optional<ProgramsState> state_;  // what the run goes on from; nullopt: it begins anew
   OmniInputs inputs_;
   OmniPlan plan_;
   std::vector<Session> sessions_;

@@ -23,9 +23,6 @@ namespace {
 using tasks::InvocationDone;
 using tasks::TaskId;
 
-// The first id of an evaluation's completions. The ids differ from those of training, and so do the draws.
-constexpr std::int32_t kEvaluationIds = 1 << 30;
-
 // Priorities of tasks. A generation pass has priority 0.
 constexpr std::int32_t kTrainPriority = 1, kExchangePriority = 2;
 
@@ -55,6 +52,12 @@ double share_of_ones(const std::vector<double>& values) {
   return values.empty() ? 0 : static_cast<double>(ones) / static_cast<double>(values.size());
 }
 
+// Whether the task is part of a step, and not of the begin of a run or of a checkpoint.
+template <class Kind>
+bool is_of_a_step(Kind kind) {
+  return kind == Kind::kExchange || kind == Kind::kPass || kind == Kind::kScore || kind == Kind::kTrain;
+}
+
 }  // namespace
 
 ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compiled) {
@@ -80,7 +83,8 @@ ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compile
 
 ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& programs,
                                          const TaskSplit& tasks, const Tokenizer& tokenizer,
-                                         ReinforcementRecorder& recorder)
+                                         ReinforcementRecorder& recorder,
+                                         const std::optional<ProgramsState>& state)
     : RunDriver(groups_of(job, programs), {.scheduling = tasks::Scheduling::kDynamic, .window = 2},
                 programs.sessions, &recorder),
       job_(job),
@@ -94,18 +98,29 @@ ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& 
     scheduler().add_program({.name = programs.sessions[s].name});
     scheduler().add_place({static_cast<tasks::GroupId>(s) + 1});
   }
+  resumes_ = state.has_value();
+  if (!state) return;
+  begun_ = learned_ = saved_ = state->next_step;
+  evaluated_ = state->evaluated;
+  for (const QueuedBatch& queued : state->queued) complete_.emplace(begun_++, restored(queued));
 }
 
+// The reference has the learner's first weights. A run that goes on loads them, as its learner has others.
 void ReinforcementDriver::start() {
-  if (programs_.to_score)
-    setup_.push_back(
-        {Kind::kBegin, *programs_.to_score, 0, {.program = number(*programs_.to_score, "exchange")}});
-  if (!job_.run.resume.empty())
-    setup_.push_back({Kind::kBegin,
-                      programs_.trains,
-                      0,
-                      {.program = number_of_index(programs_.trains, kLoadWeightsProgram)}});
-  setup_.push_back({Kind::kBegin, programs_.trains, 0, {.program = number(programs_.trains, "init")}});
+  const auto then = [&](std::size_t session, std::int32_t program) {
+    setup_.insert(setup_.begin(), {Kind::kBegin, session, 0, {.program = program}});
+  };
+  const auto load = [&](std::size_t session, std::int32_t program) {
+    then(session, number_of_index(session, program));
+  };
+  then(programs_.trains, number(programs_.trains, "init"));
+  if (resumes_) {
+    load(programs_.trains, kLoadProgram);
+    if (programs_.scores) load(*programs_.scores, kLoadWeightsProgram);
+  } else {
+    if (!job_.run.resume.empty()) load(programs_.trains, kLoadWeightsProgram);
+    if (programs_.to_score) then(*programs_.to_score, number(*programs_.to_score, "exchange"));
+  }
   submit_setup();
 }
 
@@ -117,7 +132,7 @@ void ReinforcementDriver::submit_setup() {
 // A higher priority goes first if several programs wait for the same devices.
 void ReinforcementDriver::submit(PendingTask task, std::int32_t priority) {
   const Job& job = programs_.sessions[task.session].job;
-  if (job.run.clock == kPaced && task.kind != Kind::kBegin && task.kind != Kind::kSave)
+  if (job.run.clock == kPaced && is_of_a_step(task.kind))
     task.invocation.scalars[kDilation] = job.run.dilation;
   tasks::TaskSpec spec;
   spec.program = static_cast<tasks::ProgramIndex>(task.session);
@@ -135,14 +150,19 @@ void ReinforcementDriver::on_task_done(TaskId id, const tasks::TaskSpec& task,
                                        std::span<const InvocationDone> results) {
   const PendingTask done = std::move(pending_.extract(id).mapped());
   const std::string& program = programs_.sessions[done.session].name;
-  if (done.kind != Kind::kBegin && done.kind != Kind::kSave)
+  if (is_of_a_step(done.kind))
     recorder_.ran(program, fmt::format("{} {}", program, task.step + 1), programs_.groups[done.session],
                   results);
   switch (done.kind) {
     case Kind::kBegin:
       if (!setup_.empty()) return submit_setup();
       break;
-    case Kind::kSave: break;
+    case Kind::kBeginSave: submit_parts(); break;
+    case Kind::kSavePart:
+      if (--parts_under_way_ == 0)
+        submit_save_task(Kind::kEndSave, programs_.trains, kEndCheckpointProgram, saving_);
+      break;
+    case Kind::kEndSave: saving_.clear(); break;
     case Kind::kExchange:
       exchange_is_pending_ = false;
       version_ = done.step;
@@ -155,6 +175,7 @@ void ReinforcementDriver::on_task_done(TaskId id, const tasks::TaskSpec& task,
 }
 
 void ReinforcementDriver::submit_next() {
+  submit_save();
   submit_exchange();
   submit_training();
   submit_pass();
@@ -162,9 +183,10 @@ void ReinforcementDriver::submit_next() {
 
 // Sends the learner's weights to the generating program, between two steps and between two passes. The next
 // step is submitted after the exchange, with a lower priority. During an evaluation the weights must not
-// change.
+// change. They come after a checkpoint that is due: a run that goes on from it has no older ones.
 void ReinforcementDriver::submit_exchange() {
   if (exchange_is_pending_ || training_is_pending_ || version_ == learned_ || evaluation_is_due()) return;
+  if (save_is_due()) return;
   if (begun_ == job_.training.steps && learned_ < job_.training.steps) return;  // no batch will need them
   exchange_is_pending_ = true;
   submit({Kind::kExchange,
@@ -190,9 +212,9 @@ bool ReinforcementDriver::start_batch() {
   if (evaluation_is_due()) {
     if (!growing_.empty()) return false;
     growing_.push_back(make_evaluation());
-  } else if (begun_ < job_.training.steps && begun_ - version_ <= job_.reinforcement.staleness) {
-    growing_.push_back(make_batch());
-    ++begun_;
+  } else if (!save_is_due() && begun_ < job_.training.steps &&
+             begun_ - version_ <= job_.reinforcement.staleness) {
+    growing_.push_back(make_batch(begun_++));
   } else {
     return false;
   }
@@ -216,14 +238,17 @@ ReinforcementDriver::Batch ReinforcementDriver::make_evaluation() const {
   return {Rollout(tasks, 1, kEvaluationIds, tokenizer_), version_, version_, true, {}, {}};
 }
 
-ReinforcementDriver::Batch ReinforcementDriver::make_batch() const {
-  const std::int32_t samples = job_.reinforcement.samples, batch = job_.training.batch;
-  std::vector<Task> tasks;
-  for (const std::size_t t :
-       tasks_of_step(tasks_.train.size(), static_cast<std::size_t>(batch / samples), begun_, job_.run.seed))
-    tasks.push_back(tasks_.train[t]);
-  const auto first = static_cast<std::int32_t>(begun_ * batch % kEvaluationIds);
-  return {Rollout(tasks, samples, first, tokenizer_), begun_, {}, false, {}, {}};
+ReinforcementDriver::Batch ReinforcementDriver::make_batch(std::int64_t step) const {
+  return {rollout_of_step(job_, tasks_.train, step, tokenizer_), step, {}, false, {}, {}};
+}
+
+ReinforcementDriver::Batch ReinforcementDriver::restored(const QueuedBatch& queued) const {
+  Batch batch = make_batch(queued.step);
+  batch.rollout.add_all(queued.completions);
+  batch.version = queued.version;
+  batch.rewards = batch.rollout.rewards(job_.reinforcement.reward, tokenizer_);
+  batch.reference = queued.reference;
+  return batch;
 }
 
 void ReinforcementDriver::take_tokens(std::span<const InvocationDone> results) {
@@ -288,7 +313,7 @@ void ReinforcementDriver::take_scores(const PendingTask& task, std::span<const I
 // Trains on the next batch, if it is complete and scored.
 void ReinforcementDriver::submit_training() {
   const auto next = complete_.find(learned_);
-  if (training_is_pending_ || next == complete_.end()) return;
+  if (training_is_pending_ || next == complete_.end() || save_is_due() || !saving_.empty()) return;
   const auto& [step, batch] = *next;
   const std::int64_t scores = programs_.scores ? std::ssize(batch.rewards) * job_.model.sequence : 0;
   if (std::ssize(batch.reference) < scores) return;
@@ -317,13 +342,51 @@ void ReinforcementDriver::finish_step(std::int64_t step, std::span<const Invocat
   m.lr = learning_rate(job_.training, step);
   recorder_.step(m);
   require_finite(m.loss, m.grad_norm, learned_);
+}
+
+// --- checkpoints ----------------------------------------------------------------------------------
+
+bool ReinforcementDriver::save_is_due() const {
+  if (saved_ == learned_) return false;
   const std::int32_t every = job_.run.checkpoint_every;
-  if (learned_ == job_.training.steps || (every > 0 && learned_ % every == 0))
-    submit({Kind::kSave,
-            programs_.trains,
-            learned_,
-            {.program = number_of_index(programs_.trains, kSaveProgram)}},
-           kTrainPriority);
+  return learned_ == job_.training.steps || (every > 0 && learned_ % every == 0);
+}
+
+// Begins a checkpoint once nothing is under way. Weights are handed over and completions grow while it is
+// written; training waits, as it changes what is written.
+void ReinforcementDriver::submit_save() {
+  if (!save_is_due() || !pending_.empty() || !growing_.empty() || evaluation_is_due()) return;
+  saved_ = learned_;
+  saving_ = to_json(state());
+  submit_save_task(Kind::kBeginSave, programs_.trains, kBeginCheckpointProgram, "");
+}
+
+void ReinforcementDriver::submit_save_task(Kind kind, std::size_t session, std::int32_t program,
+                                           std::string data) {
+  tasks::Invocation invocation{.program = number_of_index(session, program), .data = std::move(data)};
+  invocation.step = saved_;
+  submit({kind, session, saved_, std::move(invocation)}, kTrainPriority);
+}
+
+void ReinforcementDriver::submit_parts() {
+  parts_under_way_ = programs_.scores ? 2 : 1;
+  submit_save_task(Kind::kSavePart, programs_.trains, kSavePartProgram, ".");
+  if (programs_.scores)
+    submit_save_task(Kind::kSavePart, *programs_.scores, kSavePartProgram, kReferencePart);
+}
+
+ProgramsState ReinforcementDriver::state() const {
+  ProgramsState s;
+  s.kind = kOfRewards;
+  s.next_step = learned_;
+  s.seed = job_.run.seed;
+  s.batch = job_.training.batch;
+  s.samples = job_.reinforcement.samples;
+  s.evaluated = evaluated_;
+  if (programs_.scores) s.parts.emplace_back(kReferencePart);
+  for (const auto& [step, batch] : complete_)
+    s.queued.push_back({step, *batch.version, batch.rollout.completions(), batch.reference});
+  return s;
 }
 
 }  // namespace hyperrun

@@ -6,6 +6,10 @@
 //   score      computes the reference log probabilities of a complete batch
 //   train      takes scored batches in their order. After each, the new weights go to the program that
 //              generates, between two passes, before the next batch is trained on
+//   save       when a checkpoint is due, no further batch begins until nothing grows and no task is under
+//   way.
+//              So no sequence is half grown in it: besides weights and moments it has whole batches
+//              (programs_state.h)
 //
 // Programs on different devices run at the same time; programs that share devices take turns. With staleness
 // 0 a batch begins when the one before has been trained on. So no weights arrive while a batch is generated,
@@ -23,6 +27,7 @@
 #include "runtime/compose/programs.h"
 #include "runtime/reinforce/tasks.h"
 #include "runtime/run/generation.h"
+#include "runtime/run/programs_state.h"
 #include "runtime/run/reinforcement_recorder.h"
 #include "runtime/run/rollout.h"
 #include "runtime/run/run_driver.h"
@@ -43,10 +48,12 @@ ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compile
 
 class ReinforcementDriver : public RunDriver {
  public:
-  // All arguments must outlive the driver. `job` is the whole job, not that of one program. The run begins
-  // with the weights of job.run.resume, if it is set.
+  // All arguments must outlive the driver. `job` is the whole job, not that of one program. The run goes on
+  // from `state`, which is that of job.run.resume. Without it the run begins with the weights there, if it is
+  // set.
   ReinforcementDriver(const Job& job, const ProgramSessions& programs, const TaskSplit& tasks,
-                      const Tokenizer& tokenizer, ReinforcementRecorder& recorder);
+                      const Tokenizer& tokenizer, ReinforcementRecorder& recorder,
+                      const std::optional<ProgramsState>& state = {});
 
  protected:
   void start() override;
@@ -56,7 +63,7 @@ class ReinforcementDriver : public RunDriver {
                     std::span<const tasks::InvocationDone> results) override;
 
  private:
-  enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kSave };
+  enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kBeginSave, kSavePart, kEndSave };
   struct PendingTask {
     Kind kind = Kind::kBegin;
     std::size_t session = 0;
@@ -83,7 +90,13 @@ class ReinforcementDriver : public RunDriver {
   bool start_batch();
   bool evaluation_is_due() const;
   Batch make_evaluation() const;
-  Batch make_batch() const;
+  Batch make_batch(std::int64_t step) const;
+  Batch restored(const QueuedBatch& queued) const;
+  bool save_is_due() const;
+  void submit_save();
+  void submit_parts();
+  void submit_save_task(Kind kind, std::size_t session, std::int32_t program, std::string data);
+  ProgramsState state() const;
   void take_tokens(std::span<const tasks::InvocationDone> results);
   void finish_batch(Batch batch);
   void submit_scoring(std::int64_t step);
@@ -96,6 +109,7 @@ class ReinforcementDriver : public RunDriver {
   const Tokenizer& tokenizer_;
   ReinforcementRecorder& recorder_;
 
+  bool resumes_ = false;  // goes on from the state of a checkpoint
   std::map<tasks::TaskId, PendingTask> pending_;
   Generation generation_;
   std::deque<Batch> growing_;               // batches being generated, in the order in which they began
@@ -104,6 +118,9 @@ class ReinforcementDriver : public RunDriver {
   std::int64_t learned_ = 0;                // number of batches trained on
   std::int64_t version_ = -1;               // version of the generating weights; -1 before the first exchange
   std::int64_t evaluated_ = -1;             // version of the last evaluation
+  std::int64_t saved_ = 0;                  // number of batches trained on at the last checkpoint
+  std::string saving_;                      // content of programs_state.json; empty: no checkpoint is begun
+  std::int64_t parts_under_way_ = 0;        // of this checkpoint
   bool exchange_is_pending_ = false, training_is_pending_ = false, pass_is_pending_ = false;
   std::vector<PendingTask> setup_;  // tasks before everything else, one at a time, the last first
 };

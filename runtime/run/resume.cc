@@ -15,6 +15,7 @@
 #include "runtime/ir/families.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/run/programs_state.h"
 #include "runtime/run/resume_changes.h"
 
 namespace hyperrun {
@@ -176,8 +177,15 @@ std::int64_t next_sample(const Job& job, const TrainerState& trainer) {
 }  // namespace
 
 ResumePoint resume_point(const Job& job, const Plan& plan) {
-  check_checkpoint(job, plan);
   const std::filesystem::path directory = job.run.resume;
+  const std::optional<ProgramsState> of_programs = read_programs_state(directory);
+  if (of_programs && of_programs->kind == kOfEncoders)
+    throw Error(Code::kBadCheckpoint, "it is of a job with encoders")
+        .at(directory.string())
+        .legal("a checkpoint of a training, or weights of the job's model")
+        .fix("resume the job with encoders, or give another checkpoint");
+  check_checkpoint(job, plan);
+  if (of_programs) return {.weights_alone = true};
   const TrainerState trainer = read_trainer_state(directory);
   if (trainer.seed && *trainer.seed != job.run.seed)
     throw Error(
@@ -213,6 +221,10 @@ std::string describe_start(const Job& job, const Plan& plan, const ResumePoint& 
         "\nits training state, after {} steps, is of Hugging Face's Trainer and not ours: moments, learning "
         "rate and samples begin anew",
         *steps);
+  if (first.weights_alone)
+    text +=
+        "\nits training state is of a job that learns from rewards: moments, learning rate and samples begin "
+        "anew";
   if (first.step > 0 && !has_moments(plan, job.run.resume))
     text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
   const std::optional<Job> former = former_job(job);

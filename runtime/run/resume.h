@@ -34,7 +34,8 @@ void check_checkpoint(const Job& job, const Plan& plan);
 // Where a run begins: numbers of a step and of a sample, counted from 0.
 struct ResumePoint {
   std::int64_t step = 0;
-  std::int64_t sample = 0;  // the first that no step before has seen
+  std::int64_t sample = 0;     // the first that no step before has seen
+  bool weights_alone = false;  // moments begin at zero: those of the checkpoint are of another kind of job
 };
 
 // Where a run begins that resumes from job.run.resume. Throws unless check_checkpoint() holds and the seeds

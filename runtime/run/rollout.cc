@@ -36,6 +36,15 @@ void Rollout::add(const SampledToken& grown) {
   if (grown.last) --open_;
 }
 
+void Rollout::add_all(std::span<const Completion> drawn) {
+  HR_CHECK(drawn.size() == completions_.size() && open_ == drawn.size(), "a batch as it was drawn");
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    completions_[i].tokens = drawn[i].tokens;
+    completions_[i].logp = drawn[i].logp;
+  }
+  open_ = 0;
+}
+
 std::vector<double> Rollout::rewards(std::string_view rule, const Tokenizer& tokenizer) const {
   HR_CHECK(done(), "completions are judged when they are whole");
   const std::string end = tokenizer.token(tokenizer.end_of_text());
@@ -52,6 +61,16 @@ std::int64_t Rollout::tokens() const {
   std::int64_t n = 0;
   for (const Completion& c : completions_) n += std::ssize(c.tokens);
   return n;
+}
+
+Rollout rollout_of_step(const Job& job, std::span<const Task> tasks, std::int64_t step,
+                        const Tokenizer& tokenizer) {
+  const std::int32_t samples = job.reinforcement.samples, batch = job.training.batch;
+  std::vector<Task> of_step;
+  for (const std::size_t t :
+       tasks_of_step(tasks.size(), static_cast<std::size_t>(batch / samples), step, job.run.seed))
+    of_step.push_back(tasks[t]);
+  return {of_step, samples, static_cast<std::int32_t>(step * batch % kEvaluationIds), tokenizer};
 }
 
 std::vector<std::int32_t> ends_of_completions(const Tokenizer& tokenizer) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/inference/batcher.h"
+#include "runtime/ir/job.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/reinforce/experience.h"
 #include "runtime/reinforce/tasks.h"
@@ -24,6 +25,8 @@ class Rollout {
   std::vector<Prompt> prompts(std::int64_t tokens) const;
   bool has(std::int32_t id) const;      // whether the completion with this id is in the batch
   void add(const SampledToken& grown);  // adds a token to its completion; requires has(grown.id)
+  // Adds all tokens of all completions, as an earlier run has drawn them.
+  void add_all(std::span<const Completion> drawn);
   bool done() const { return open_ == 0; }
 
   // The reward of each completion by the rule. Requires done().
@@ -37,6 +40,14 @@ class Rollout {
   std::int32_t first_id_;
   std::size_t open_;
 };
+
+// The batch of a step, without a token yet: its prompts and its ids depend on the job's seed and the step
+// alone.
+Rollout rollout_of_step(const Job& job, std::span<const Task> tasks, std::int64_t step,
+                        const Tokenizer& tokenizer);
+
+// The first id of an evaluation's completions. The ids differ from those of training, and so do the draws.
+inline constexpr std::int32_t kEvaluationIds = 1 << 30;
 
 // The tokens that end a completion: the end of a text, and the end of a line if that is one token.
 std::vector<std::int32_t> ends_of_completions(const Tokenizer& tokenizer);

@@ -32,7 +32,8 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
     case Stage::kInit: stage_ = after_init(); return tasks::Invocation{.program = program("init")};
     case Stage::kLoad:
       stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
-      return tasks::Invocation{.program = kLoadProgram, .step = step_};
+      return tasks::Invocation{.program = options_.weights_alone ? kLoadWeightsProgram : kLoadProgram,
+                               .step = step_};
     case Stage::kTrain:
       if (paced_clock_ && sound_steps_ < step_) return std::nullopt;
       return train();

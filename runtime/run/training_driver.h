@@ -27,6 +27,7 @@ namespace hyperrun {
 
 struct TrainingOptions {
   std::int64_t first_step = 0;  // number of steps that a resumed run has done already
+  bool weights_alone = false;   // it loads the weights of the checkpoint, and not its moments
   double overhead = 0.01;       // allowed overhead of a paced step; see PacedClock
   // False: writes no checkpoint.
   bool keeps_results = true;

@@ -93,7 +93,10 @@ class Training : public RunKind {
   }
 
   std::unique_ptr<RunDriver> make_driver(std::function<bool(std::int64_t)> pause) override {
-    TrainingOptions options{.first_step = first_.step, .on_step = {}, .pause = std::move(pause)};
+    TrainingOptions options{.first_step = first_.step,
+                            .weights_alone = first_.weights_alone,
+                            .on_step = {},
+                            .pause = std::move(pause)};
     auto driver = std::make_unique<TrainingDriver>(session(), *recorder_, std::move(options));
     driver_ = driver.get();
     return driver;

@@ -35,10 +35,6 @@ class MediaChecker {
              job_.data.corpus.empty() ? "data.tasks" : "data.corpus")
           .legal("samples, and a tokenizer")
           .fix("leave it out");
-    if (!job_.run.resume.empty())
-      report("a run of programs with encoders cannot go on from a checkpoint", "run.resume")
-          .legal("without it")
-          .fix("leave it out");
     programs();
   }
 

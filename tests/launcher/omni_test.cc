@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -176,12 +177,64 @@ TEST_F(Omni, LearnsWhatItSeesAndHears) {
   EXPECT_EQ(asked[3].at("texts"), 2);
   EXPECT_GE(asked[3].at("correct"), 5) << f.out;
   for (const char* file : {"report.json", "loss.svg", "trace.pftrace", "manifest.json", "job.textproto",
-                           "tokenizer.json", "pictures/checkpoints/step-000080/model.safetensors",
-                           "text.1/checkpoints/step-000080/optimizer.safetensors"})
+                           "tokenizer.json", "checkpoints/step-000080/pictures/model.safetensors",
+                           "checkpoints/step-000080/text.1/optimizer.safetensors"})
     EXPECT_TRUE(fs::exists(*workspace_ / "learns" / file)) << file;
   const Finished report = workspace_->run({HYPERRUN_BINARY, "report", "learns"});
   EXPECT_THAT(report, Succeeded());
   EXPECT_THAT(report.out, AllOf(HasSubstr("80 steps"), HasSubstr("pictures right of 8 held back")));
+}
+
+// In both orders of tasks: timing does not change the numbers.
+TEST_F(Omni, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
+  for (const std::string order : {"dynamic", "static"}) {
+    const std::string whole = order + "-whole", cut = order + "-cut", rest = order + "-rest";
+    const std::string job = workspace_->job(
+        edited(kJob, {{"steps: 4", "steps: 24"},
+                      {"evaluate: 6", "evaluate: 6 evaluate_every: 5 order: \"" + order + "\""},
+                      {"directory: \"out\"", "checkpoint_every: 5"}}),
+        order + ".textproto");
+    ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", whole}), Seconds(120)), Succeeded());
+    const auto run = workspace_->start(hyperrun({job, "--run-dir", cut}));
+    ASSERT_TRUE(
+        eventually([&] { return fs::exists(*workspace_ / (cut + "/checkpoints/step-000010")); }, Seconds(60)))
+        << run->err();
+    kill(workspace_->device(4), SIGKILL);
+    const Finished killed = run->wait(Seconds(20));
+    EXPECT_EQ(killed.status, 8) << killed;
+    EXPECT_THAT(killed.err, HasSubstr("start the job again with --resume"));
+    ASSERT_FALSE(fs::exists(*workspace_ / (cut + "/checkpoints/step-000024"))) << "it was over too soon";
+    EXPECT_THAT(workspace_->run(hyperrun({"check", job, "--resume", cut})).out,
+                HasSubstr("resumed after step "));
+
+    const Finished resumed =
+        workspace_->run(hyperrun({job, "--resume", cut, "--run-dir", rest}), Seconds(120));
+    ASSERT_THAT(resumed, Succeeded()) << resumed;
+    const std::vector<nlohmann::json> all = lines(whole, "step"), last = lines(rest, "step");
+    ASSERT_LT(last.size(), all.size());
+    EXPECT_EQ(last, std::vector(all.end() - std::ssize(last), all.end()));
+    expect_same_files(*workspace_ / (whole + "/checkpoints/step-000024"),
+                      *workspace_ / (rest + "/checkpoints/step-000024"));
+  }
+}
+
+TEST_F(Omni, GoesOnFromItsOwnCheckpointsOnly) {
+  ASSERT_THAT(run("own", {{"steps: 4", "steps: 1"}}), Succeeded());
+  const auto refused = [&](const std::vector<Edit>& edits, const std::string& checkpoint) {
+    const std::string job = workspace_->job(edited(kJob, edits), "refused.textproto");
+    const Finished f = workspace_->run(hyperrun({job, "--resume", checkpoint, "--run-dir", "never"}));
+    EXPECT_EQ(workspace_->run(hyperrun({"check", job, "--resume", checkpoint})).status, f.status);
+    EXPECT_FALSE(fs::exists(*workspace_ / "never"));
+    return f.err;
+  };
+  EXPECT_THAT(refused({{"run { ", "run { seed: 2 "}}, "own"), HasSubstr("run.seed: error[bad-value]"));
+  EXPECT_THAT(refused({{"batch: 8", "batch: 16"}}, "own"), HasSubstr("training.batch: error[bad-value]"));
+  EXPECT_THAT(refused({{"steps: 4", "steps: 1"}}, "own"), HasSubstr("nothing is left to do"));
+  EXPECT_THAT(refused({{"name: \"pictures\"", "name: \"images\""}, {"[\"pictures\"", "[\"images\""}}, "own"),
+              AllOf(HasSubstr("bad-checkpoint"), HasSubstr("\"images\"")));
+  EXPECT_THAT(refused({{"layers: 2", "layers: 4"}}, "own"), HasSubstr("text.0/model.safetensors"));
+  EXPECT_THAT(refused({}, "own/checkpoints/step-000001/text.0"),
+              HasSubstr("it is no checkpoint of a job with encoders"));
 }
 
 TEST_F(Omni, IsCheckedAndSimulatedWithoutMpi) {

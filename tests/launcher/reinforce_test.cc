@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -152,6 +153,99 @@ TEST_F(Reinforcement, LearnsFromOlderWeightsAsFarAsItMay) {
   for (const auto& step : lines("stale", "reward"))
     EXPECT_THAT(step["staleness"].get<int>(), AllOf(::testing::Ge(0), ::testing::Le(2)));
   EXPECT_GT(lines("stale", "reward").back()["reward"], 0.8);
+}
+
+// In order nothing depends on timing, so metrics and state are those of the undisturbed run. The reference
+// keeps the first weights, which the learner no longer has.
+TEST_F(Reinforcement, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
+  const std::string job = workspace_->job(
+      edited(kLearn, {{"steps: 25", "steps: 60"}, {"directory: \"out\"", "checkpoint_every: 8"}}),
+      "long.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "undisturbed"})), Succeeded());
+  const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed"}));
+  ASSERT_TRUE(
+      eventually([&] { return fs::exists(*workspace_ / "killed/checkpoints/step-000016"); }, Seconds(20)))
+      << run->err();
+  kill(workspace_->device(3), SIGKILL);
+  const Finished killed = run->wait(Seconds(20));
+  EXPECT_EQ(killed.status, 8) << killed;
+  EXPECT_THAT(killed.err, HasSubstr("start the job again with --resume"));
+  ASSERT_FALSE(fs::exists(*workspace_ / "killed/checkpoints/step-000060")) << "it was over too soon";
+  EXPECT_THAT(workspace_->run(hyperrun({"check", job, "--resume", "killed"})).out,
+              HasSubstr("resumed after step "));
+
+  const Finished resumed = workspace_->run(hyperrun({job, "--resume", "killed", "--run-dir", "survived"}));
+  ASSERT_THAT(resumed, Succeeded()) << resumed;
+  EXPECT_THAT(resumed.out, HasSubstr("resumed after step "));
+  const std::vector<nlohmann::json> all = lines("undisturbed", "step"), last = lines("survived", "step");
+  ASSERT_LT(last.size(), all.size());
+  EXPECT_EQ(last, std::vector(all.end() - std::ssize(last), all.end()));
+  expect_same_files(*workspace_ / "undisturbed/checkpoints/step-000060",
+                    *workspace_ / "survived/checkpoints/step-000060");
+  EXPECT_TRUE(fs::exists(*workspace_ / "survived/checkpoints/step-000060/reference/model.safetensors"));
+  EXPECT_TRUE(workspace_->nothing_left());
+}
+
+// Behind, timing decides which step learns from which weights. What a checkpoint has in its queue is learned
+// from all the same, as it was drawn.
+TEST_F(Reinforcement, GoesOnWithTheBatchesThatNoStepHasLearnedFrom) {
+  const std::vector<Edit> behind{{"directory: \"out\"", "checkpoint_every: 2"},
+                                 {"tokens: 2 held_back: 4", "tokens: 2 held_back: 0 staleness: 3"}};
+  const std::string job = workspace_->job(edited(kLearn, behind), "behind.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "behind"})), Succeeded());
+  std::string from;
+  nlohmann::json queued;
+  for (const std::string& file : files_below(*workspace_ / "behind/checkpoints"))
+    if (file.ends_with("programs_state.json")) {
+      const auto state = nlohmann::json::parse(content(*workspace_ / "behind/checkpoints" / file));
+      if (state["queued"].size() <= queued.size()) continue;
+      queued = state["queued"];
+      from = "behind/checkpoints/" + fs::path(file).parent_path().string();
+    }
+  ASSERT_GT(queued.size(), 0U) << "no checkpoint has a batch in its queue";
+  const Finished resumed = workspace_->run(hyperrun({job, "--resume", from, "--run-dir", "went-on"}));
+  ASSERT_THAT(resumed, Succeeded()) << resumed;
+  EXPECT_THAT(resumed.out, HasSubstr("that no step has learned from"));
+  const std::vector<nlohmann::json> steps = lines("went-on", "reward");
+  EXPECT_EQ(steps.back()["step"], 25);
+  for (std::size_t i = 0; i < queued.size(); ++i) {
+    EXPECT_EQ(steps[i]["step"], queued[i]["step"].get<int>() + 1);
+    EXPECT_EQ(steps[i]["staleness"], queued[i]["step"].get<int>() - queued[i]["version"].get<int>());
+    std::size_t tokens = 0;
+    for (const auto& c : queued[i]["completions"]) tokens += c["tokens"].size();
+    EXPECT_EQ(steps[i]["length"], static_cast<double>(tokens) / 32);
+  }
+  for (const auto& step : steps) EXPECT_THAT(step["staleness"].get<int>(), ::testing::Le(3));
+}
+
+TEST_F(Reinforcement, GoesOnFromItsOwnCheckpointsOnly) {
+  const std::vector<Edit> edits{{"steps: 25", "steps: 2"}, {"directory: \"out\"", "directory: \"two\""}};
+  ASSERT_THAT(learn(edits), Succeeded());
+  const auto refused = [&](std::vector<Edit> more, const std::string& checkpoint) {
+    more.insert(more.end(), edits.begin(), edits.end());
+    const std::string job = workspace_->job(edited(kLearn, more), "refused.textproto");
+    const Finished f = workspace_->run(hyperrun({job, "--resume", checkpoint, "--run-dir", "never"}));
+    EXPECT_EQ(workspace_->run(hyperrun({"check", job, "--resume", checkpoint})).status, f.status);
+    EXPECT_FALSE(fs::exists(*workspace_ / "never"));
+    return f.err;
+  };
+  EXPECT_THAT(refused({{"run { ", "run { seed: 2 "}}, "two"), HasSubstr("run.seed: error[bad-value]"));
+  EXPECT_THAT(refused({{"batch: 32", "batch: 64"}}, "two"), HasSubstr("training.batch: error[bad-value]"));
+  EXPECT_THAT(refused({{"samples: 8", "samples: 4"}}, "two"), HasSubstr("reinforcement.samples: error"));
+  EXPECT_THAT(refused({{"held_back: 4 evaluate_every: 10", "held_back: 0"}}, "two"),
+              HasSubstr("nothing is left to do"));
+  fs::copy(*workspace_ / "two/checkpoints/step-000002", *workspace_ / "cut", fs::copy_options::recursive);
+  fs::remove_all(*workspace_ / "cut/reference");
+  EXPECT_THAT(refused({}, "cut"), HasSubstr("cut/reference"));
+  put_file(*workspace_ / "cut/programs_state.json", "{");
+  EXPECT_THAT(refused({}, "cut"), HasSubstr("programs_state.json: error[bad-checkpoint]"));
+
+  // A training takes the weights, and nothing of what belongs to the rewards.
+  const Finished read = workspace_->run(
+      hyperrun({workspace_->job(edited(kText, {{"steps: 150", "steps: 1"}}), "read.textproto"), "--resume",
+                "two", "--run-dir", "read"}));
+  ASSERT_THAT(read, Succeeded()) << read;
+  EXPECT_THAT(read.out, HasSubstr("starts at step 1 with the weights of"));
 }
 
 TEST_F(Reinforcement, WorksWithoutAReference) {

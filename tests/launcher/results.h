@@ -9,6 +9,7 @@
 
 #include "runtime/report/metrics.h"
 #include "tests/launcher/process.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 
@@ -32,6 +33,13 @@ inline std::vector<std::string> files_below(const std::filesystem::path& directo
     if (entry.is_regular_file()) names.push_back(std::filesystem::relative(entry.path(), directory));
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// Expects two checkpoints to have the same files, byte by byte.
+inline void expect_same_files(const std::filesystem::path& one, const std::filesystem::path& other) {
+  ASSERT_EQ(files_below(one), files_below(other));
+  for (const std::string& file : files_below(one))
+    EXPECT_EQ(content(one / file), content(other / file)) << file;
 }
 
 MATCHER(Succeeded, "ended with status 0") { return arg.status == 0 && !arg.timed_out; }

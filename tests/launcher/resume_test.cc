@@ -229,5 +229,47 @@ TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
   EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), all.rbegin()));
 }
 
+// What is drawn for a prompt depends on the seed, the prompt's number and the position alone.
+TEST_F(Resume, AnInterruptedGenerationGoesOnWithThePromptsThatHaveNoText) {
+  std::ofstream prompts(at("prompts.txt"));
+  for (int i = 0; i < 60; ++i) prompts << "The harbour " << i << "\n";
+  prompts.close();
+  const auto generate = [&](const std::string& out, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"generate", "whole", "--prompts",     "prompts.txt", "--tokens", "12",
+                                   "--slots",  "2",     "--context",     "32",          "--out",    out,
+                                   "--seed",   "5",     "--temperature", "0.9"};
+    words.insert(words.end(), more.begin(), more.end());
+    return hyperrun(words);
+  };
+  const Finished undisturbed = workspace_->run(generate("undisturbed.jsonl"));
+  ASSERT_THAT(undisturbed, Succeeded()) << undisturbed;
+  EXPECT_EQ(undisturbed.out, "undisturbed.jsonl: 60 texts\n");
+  EXPECT_FALSE(fs::exists(at("undisturbed.jsonl.partial")));
+
+  const auto results = [&] {
+    return fs::exists(at("cut.jsonl.partial")) ? occurrences(content(at("cut.jsonl.partial")), "\"id\"") : 0;
+  };
+  const auto run = workspace_->start(generate("cut.jsonl"));
+  ASSERT_TRUE(eventually([&] { return results() >= 4; }, Seconds(20))) << run->err();
+  kill(workspace_->device(1), SIGKILL);
+  const Finished killed = run->wait(Seconds(20));
+  EXPECT_EQ(killed.status, 8) << killed;
+  EXPECT_THAT(killed.err, HasSubstr("of 60 texts are in cut.jsonl.partial; the same command with --resume"));
+  EXPECT_FALSE(fs::exists(at("cut.jsonl")));
+  std::ofstream(at("cut.jsonl.partial"), std::ios::app) << R"({"id": 59, "prompt": "The har)";  // cut short
+  EXPECT_THAT(workspace_->run(generate("cut.jsonl")).err, HasSubstr("add --resume, or remove that file"));
+  EXPECT_THAT(
+      workspace_->run(generate("cut.jsonl", {"--resume", "--top-k", "3"})).err,
+      HasSubstr("cut.jsonl.partial:1: error[bad-value]: its texts were drawn with top_k 0, now it is 3"));
+
+  const int before = results() - 1;
+  const Finished rest = workspace_->run(generate("cut.jsonl", {"--resume"}));
+  ASSERT_THAT(rest, Succeeded()) << rest;
+  EXPECT_EQ(rest.out, "cut.jsonl: 60 texts, " + std::to_string(before) + " of them from before\n");
+  EXPECT_EQ(content(at("cut.jsonl")), content(at("undisturbed.jsonl")));
+  const Finished again = workspace_->run(generate("cut.jsonl", {"--resume"}));
+  EXPECT_EQ(again.out, "cut.jsonl: 60 texts, 60 of them from before\n") << again;
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

@@ -80,6 +80,7 @@ class Devices : public tasks::VirtualWork {
     InvocationDone done{invocation.id, {}, to_bytes(InvocationStats{}, 0, false)};
     const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
     const auto place = static_cast<std::size_t>(invocation.program % kProgramsOfASession);
+    if (place >= static_cast<std::size_t>(kSaveProgram)) return done;
     if (session == programs_.to_generate) generating_ = learning_;
     if (session == programs_.generates) done.data = draw(place, invocation);
     if (session == programs_.trains && !invocation.data.empty()) {

@@ -102,6 +102,10 @@ AtomicDirectory::~AtomicDirectory() {
   ::close(lock_);
 }
 
+fs::path AtomicDirectory::path_of(const fs::path& final_path) {
+  return partial_of(without_slash(final_path));
+}
+
 void AtomicDirectory::commit() try {
   HR_CHECK(lock_ >= 0, final_.string());
   flush_tree(temporary_);

@@ -53,6 +53,8 @@ class AtomicDirectory {
   ~AtomicDirectory();  // without commit() nothing is left behind
 
   const std::filesystem::path& path() const { return temporary_; }
+  // The path() of a directory that another process has begun, for one that fills a part of it.
+  static std::filesystem::path path_of(const std::filesystem::path& final_path);
   void commit();  // once; flushes every file and directory below path(), then renames
 
  private:
