@@ -46,10 +46,11 @@ void check_settings(const nlohmann::json& line, const GenerationSettings& settin
 
 }  // namespace
 
-GeneratedFile::GeneratedFile(fs::path file, const GenerationSettings& settings,
-                             std::span<const std::string> prompts, bool resumes)
+GeneratedFile::GeneratedFile(fs::path file, GenerationSettings settings, std::span<const std::string> prompts,
+                             bool resumes)
     : file_(std::move(file)),
       partial_(file_.string() + ".partial"),
+      settings_(std::move(settings)),
       prompts_(prompts.begin(), prompts.end()) {
   const bool interrupted = fs::exists(partial_);
   if (interrupted && !resumes)
@@ -58,9 +59,9 @@ GeneratedFile::GeneratedFile(fs::path file, const GenerationSettings& settings,
         .legal("--resume, to go on with the prompts that have none")
         .fix("add --resume, or remove that file");
   if (interrupted) {
-    read(partial_, &settings);
+    read(partial_, true);
   } else if (resumes && fs::exists(file_)) {
-    read(file_, nullptr);
+    read(file_, false);
     if (!is_whole())
       throw Error(Code::kBadValue,
                   fmt::format("it has {} of {} prompts, and none is left from an interrupted "
@@ -71,16 +72,14 @@ GeneratedFile::GeneratedFile(fs::path file, const GenerationSettings& settings,
           .fix("give another --out, or leave --resume out to write it anew");
   }
   from_before_ = count();
-  if (interrupted || !is_whole()) begin(settings);
 }
 
 GeneratedFile::~GeneratedFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// Reads whole lines; the rest of a line that was cut short is no result. `settings` are those that the first
-// line must have; null: the file has no such line.
-void GeneratedFile::read(const fs::path& from, const GenerationSettings* settings) {
+// Reads whole lines; the rest of a line that was cut short is no result.
+void GeneratedFile::read(const fs::path& from, bool has_settings) {
   const std::string text = read_file(from, Code::kBadValue);
   std::string_view rest(text);
   for (std::int64_t number = 1; rest.find('\n') != std::string_view::npos; ++number) {
@@ -88,8 +87,8 @@ void GeneratedFile::read(const fs::path& from, const GenerationSettings* setting
     rest.remove_prefix(line.size() + 1);
     const std::string place = fmt::format("{}:{}", from.string(), number);
     const nlohmann::json json = parse_json(line, place);
-    if (settings != nullptr && number == 1) {
-      check_settings(json, *settings, place);
+    if (has_settings && number == 1) {
+      check_settings(json, settings_, place);
       continue;
     }
     const JsonFields fields(json, place);
@@ -105,8 +104,8 @@ void GeneratedFile::read(const fs::path& from, const GenerationSettings* setting
 }
 
 // Writes what was read again, so that nothing follows a line that was cut short, and keeps the file open.
-void GeneratedFile::begin(const GenerationSettings& settings) {
-  std::string text = line_of(settings) + "\n";
+void GeneratedFile::begin() {
+  std::string text = line_of(settings_) + "\n";
   for (const auto& [id, line] : lines_) text += line + "\n";
   write_file(partial_, text);
   fd_ = ::open(partial_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -124,6 +123,7 @@ void GeneratedFile::append(const std::string& line) {
 
 void GeneratedFile::add(const GeneratedText& text) {
   const std::string line = to_json_line(text);
+  if (fd_ < 0) begin();
   append(line + "\n");
   lines_.emplace(text.id, line);
 }

@@ -23,8 +23,8 @@ class GeneratedFile {
   // With `resumes`, results in FILE.partial stay; a line that a kill has cut short does not. FILE alone stays
   // as well, if it has all prompts. Throws kBadValue if the settings or prompts were others, kUsage if
   // FILE.partial is there and `resumes` is false, kUnwritable.
-  GeneratedFile(std::filesystem::path file, const GenerationSettings& settings,
-                std::span<const std::string> prompts, bool resumes);
+  GeneratedFile(std::filesystem::path file, GenerationSettings settings, std::span<const std::string> prompts,
+                bool resumes);
   ~GeneratedFile();
   GeneratedFile(const GeneratedFile&) = delete;
   GeneratedFile& operator=(const GeneratedFile&) = delete;
@@ -34,15 +34,18 @@ class GeneratedFile {
   std::int64_t from_before() const { return from_before_; }
   bool is_whole() const { return std::cmp_equal(lines_.size(), prompts_.size()); }
 
-  void add(const GeneratedText& text);  // the result of a prompt that is not there yet
-  void finish();                        // all prompts are there: FILE appears
+  // Adds the result of a prompt that is not there yet. The first one makes FILE.partial: a generation that
+  // fails before has left nothing.
+  void add(const GeneratedText& text);
+  void finish();  // all prompts are there: FILE appears
 
  private:
-  void read(const std::filesystem::path& from, const GenerationSettings* settings);
-  void begin(const GenerationSettings& settings);
+  void read(const std::filesystem::path& from, bool has_settings);
+  void begin();
   void append(const std::string& line);
 
   std::filesystem::path file_, partial_;
+  GenerationSettings settings_;
   std::vector<std::string> prompts_;
   std::map<std::int64_t, std::string> lines_;  // by prompt
   std::int64_t from_before_ = 0;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -199,7 +198,7 @@ TEST_F(Omni, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
     ASSERT_TRUE(
         eventually([&] { return fs::exists(*workspace_ / (cut + "/checkpoints/step-000010")); }, Seconds(60)))
         << run->err();
-    kill(workspace_->device(4), SIGKILL);
+    workspace_->kill_device(1);
     const Finished killed = run->wait(Seconds(20));
     EXPECT_EQ(killed.status, 8) << killed;
     EXPECT_THAT(killed.err, HasSubstr("start the job again with --resume"));

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -166,7 +165,7 @@ TEST_F(Reinforcement, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
   ASSERT_TRUE(
       eventually([&] { return fs::exists(*workspace_ / "killed/checkpoints/step-000016"); }, Seconds(20)))
       << run->err();
-  kill(workspace_->device(3), SIGKILL);
+  workspace_->kill_device(1);
   const Finished killed = run->wait(Seconds(20));
   EXPECT_EQ(killed.status, 8) << killed;
   EXPECT_THAT(killed.err, HasSubstr("start the job again with --resume"));

@@ -217,7 +217,7 @@ TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
   ASSERT_TRUE(eventually([&] { return fs::exists(at("killed/checkpoints/step-000015")); }, Seconds(20)))
       << run->err();
   fs::create_directory(at("killed/checkpoints/.step-000099.partial"));
-  kill(workspace_->device(1), SIGKILL);
+  workspace_->kill_device(1);
   EXPECT_EQ(run->wait(Seconds(20)).status, 8);
   EXPECT_FALSE(fs::exists(at("killed/checkpoints/.step-000099.partial"))) << "no device can be writing it";
   ASSERT_FALSE(fs::exists(at("killed/checkpoints/step-000090"))) << "it was over before it was killed";
@@ -251,7 +251,7 @@ TEST_F(Resume, AnInterruptedGenerationGoesOnWithThePromptsThatHaveNoText) {
   };
   const auto run = workspace_->start(generate("cut.jsonl"));
   ASSERT_TRUE(eventually([&] { return results() >= 4; }, Seconds(20))) << run->err();
-  kill(workspace_->device(1), SIGKILL);
+  workspace_->kill_device(1);
   const Finished killed = run->wait(Seconds(20));
   EXPECT_EQ(killed.status, 8) << killed;
   EXPECT_THAT(killed.err, HasSubstr("of 60 texts are in cut.jsonl.partial; the same command with --resume"));

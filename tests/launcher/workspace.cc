@@ -175,10 +175,17 @@ std::vector<pid_t> Workspace::processes() const {
   return ours;
 }
 
+void Workspace::kill_device(int rank) const {
+  const pid_t process = device(rank);
+  ASSERT_GT(process, 0) << "no process of rank " << rank;
+  kill(process, SIGKILL);
+}
+
 pid_t Workspace::device(int rank) const {
   const std::string mark = directory_.path();
   for (const ProcessFiles& p : all_processes())
-    if (p.command_line.starts_with(HYPERRUN_BINARY) && p.command_line.find(mark) != std::string::npos &&
+    if (p.command_line.starts_with(HYPERRUN_BINARY) &&
+        (p.command_line + p.environment).find(mark) != std::string::npos &&
         has_word(p.environment, "OMPI_COMM_WORLD_RANK=" + std::to_string(rank)) &&
         !has_word(p.command_line, "controller"))
       return p.pid;

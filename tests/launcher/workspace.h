@@ -64,6 +64,8 @@ class Workspace {
   std::vector<pid_t> processes() const;
   // The process of this device of a run; 0 while there is none.
   pid_t device(int rank) const;
+  // Kills the process of this rank, which must be there: kill(0) would end the test itself.
+  void kill_device(int rank) const;
   // The controller that rank 0 of a foreign mpirun starts.
   pid_t controller() const;
 
