@@ -26,11 +26,11 @@ class Omni : public RunKind {
     try {
       inputs_ = read_omni_inputs(loaded);
       plan_ = compile_omni(job(), inputs_.most_items());
+      sessions_ = sessions_of(plan_, job());
+      if (!job().run.resume.empty()) go_on_from(job().run.resume);
     } catch (const Error& e) {
       throw at_job_line(e, loaded.source);
     }
-    sessions_ = sessions_of(plan_, job());
-    if (!job().run.resume.empty()) go_on_from(job().run.resume);
   }
 
   const Job& job() const override { return job_; }

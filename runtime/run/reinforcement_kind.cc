@@ -29,10 +29,10 @@ class Reinforcement : public RunKind {
     try {
       programs_ = sessions_of(job(), compile_programs(job()));
       print_warnings(warnings_of_learner(loaded));
+      if (!job().run.resume.empty()) go_on_from(job().run.resume);
     } catch (const Error& e) {
       throw at_job_line(e, loaded.source);
     }
-    if (!job().run.resume.empty()) go_on_from(job().run.resume);
   }
 
   const Job& job() const override { return job_; }

@@ -14,6 +14,7 @@
 
 #include "runtime/compose/programs.h"
 #include "runtime/device/output_arrays.h"
+#include "runtime/device/trainer_state.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/rank/protocol.h"
@@ -56,8 +57,8 @@ int length_of(std::int32_t id) {
 // Fake devices. The duration of each task is random, from a seed.
 class Devices : public tasks::VirtualWork {
  public:
-  Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed)
-      : programs_(programs), end_(tokenizer.end_of_text()), random_(seed) {}
+  Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed, int first_step)
+      : programs_(programs), end_(tokenizer.end_of_text()), random_(seed), learning_(first_step) {}
 
   void run(ReinforcementDriver& driver) {
     tasks::VirtualDevices devices(2);
@@ -67,6 +68,7 @@ class Devices : public tasks::VirtualWork {
   std::map<std::int64_t, std::set<int>> learned;  // versions of the weights of a step's tokens, by step
   std::vector<std::set<int>> evaluated;           // versions of the weights of an evaluation's tokens
   std::vector<std::int32_t> admitted;             // completions in the order of their first pass
+  std::map<std::int64_t, std::string> states;     // contents of programs_state.json, by step
 
  private:
   Nanos lasts(const Invocation&) override { return Nanos(1 + random_() % 100); }
@@ -80,6 +82,7 @@ class Devices : public tasks::VirtualWork {
     InvocationDone done{invocation.id, {}, to_bytes(InvocationStats{}, 0, false)};
     const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
     const auto place = static_cast<std::size_t>(invocation.program % kProgramsOfASession);
+    if (place == static_cast<std::size_t>(kEndCheckpointProgram)) states[invocation.step] = invocation.data;
     if (place >= static_cast<std::size_t>(kSaveProgram)) return done;
     if (session == programs_.to_generate) generating_ = learning_;
     if (session == programs_.generates) done.data = draw(place, invocation);
@@ -143,15 +146,16 @@ class Devices : public tasks::VirtualWork {
 // A whole run on fake devices, and its results.
 class FakeRun {
  public:
-  FakeRun(const Job& job, unsigned seed)
-      : programs_(sessions_of(job, compile_programs(job))), devices(programs_, tokenizer_, seed) {
+  FakeRun(const Job& job, unsigned seed, const std::optional<ProgramsState>& state = {})
+      : programs_(sessions_of(job, compile_programs(job))),
+        devices(programs_, tokenizer_, seed, state ? static_cast<int>(state->next_step) : 0) {
     TaskSplit tasks;
     for (char c = 'a'; c <= 'p'; ++c) tasks.train.push_back({std::string(1, c), "1"});
     if (job.reinforcement.held_back > 0) tasks.held_back.assign(tasks.train.begin(), tasks.train.begin() + 5);
     const RunDirectory directory = RunDirectory::create(tmp_ / "run");
     ReinforcementRecorder recorder(
         {}, {.directory = &directory, .trace = directory.file(kTraceFile), .quiet = true});
-    ReinforcementDriver driver(job, programs_, tasks, tokenizer_, recorder);
+    ReinforcementDriver driver(job, programs_, tasks, tokenizer_, recorder, state);
     devices.run(driver);
     recorder.finish();
     report = recorder.report();
@@ -223,6 +227,48 @@ TEST(ReinforcementDriver, AnEvaluationIsDrawnWithOneVersionOfWeights) {
     EXPECT_EQ(told.front(), std::set{0});
     EXPECT_EQ(told.back(), std::set{kSteps});
   }
+}
+
+std::optional<ProgramsState> state_of(const std::string& text) {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / kProgramsStateFile) << text;
+  return read_programs_state(folder / ".");
+}
+
+// Expects a run that goes on from `state` to learn from its queue as the whole run did, and to draw the rest.
+void expect_to_go_on(const Job& job, const FakeRun& whole, const ProgramsState& state, unsigned seed) {
+  const FakeRun rest(job, seed, state);
+  const std::int64_t first = state.next_step, queued = std::ssize(state.queued);
+  ASSERT_EQ(std::ssize(rest.devices.learned), kSteps - first);
+  for (const QueuedBatch& batch : state.queued)
+    EXPECT_EQ(rest.devices.learned.at(batch.step), whole.devices.learned.at(batch.step)) << batch.step;
+  std::vector<std::int32_t> drawn = rest.devices.admitted;
+  std::ranges::sort(drawn);
+  ASSERT_EQ(std::ssize(drawn), (kSteps - first - queued) * kBatch);
+  if (!drawn.empty()) {
+    EXPECT_EQ(drawn.front(), (first + queued) * kBatch);
+    EXPECT_EQ(drawn.back(), kSteps * kBatch - 1);
+  }
+  for (const auto& line : rest.lines) EXPECT_LE(line["staleness"], job.reinforcement.staleness);
+}
+
+TEST(ReinforcementDriver, GoesOnFromACheckpointWithWhatIsInItsQueue) {
+  std::size_t queued = 0;
+  for (const int staleness : {0, 2, 5})
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      Job job = job_of(staleness, " held_back: 0");
+      job.run.checkpoint_every = 5;
+      const FakeRun whole(job, seed);
+      ASSERT_EQ(whole.devices.states.size(), 3U);  // after 5, 10 and 12 steps
+      for (const auto& [step, text] : whole.devices.states) {
+        const std::optional<ProgramsState> state = state_of(text);
+        EXPECT_EQ(to_json(*state), text);
+        EXPECT_EQ(state->next_step, step);
+        queued += state->queued.size();
+        if (step < kSteps) expect_to_go_on(job, whole, *state, seed + 100);
+      }
+    }
+  EXPECT_GT(queued, 0U);
 }
 
 // Every step trains on 8 completions; the report counts all of their tokens.
