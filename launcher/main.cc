@@ -338,7 +338,8 @@ int parse_and_run(std::vector<std::string> words) {
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
       "  hyperrun sim examples/quickstart.textproto --explain 5\n"
       "  hyperrun sim examples/quickstart.textproto --json --no-range      for a script: the time alone\n"
-      "  hyperrun sim examples/reinforcement.textproto --lengths 1:32");
+      "  hyperrun sim examples/reinforcement.textproto --lengths 1:32\n"
+      "  hyperrun sim examples/llama405b_1d.textproto --faults default --svg goodput.svg");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
       ->check(non_empty());
@@ -371,9 +372,17 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->add_flag(
       "--no-range", sim.no_range,
       "do not simulate again with the guesses of the machine's profile at the ends of their ranges");
-  auto* generate_flag = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
+  auto* faults = sim_app->add_option(
+      "--faults", sim.faults,
+      "what faults cost, over days: FILE says what fails and how often, or \"default\" (docs/faults.md)");
+  faults->check(non_empty());
+  sim_app->add_option("--svg", sim.svg, "draw goodput in this file")->check(non_empty())->needs(faults);
   for (const char* other :
-       {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter", "--lengths"})
+       {"--trace", "--chakra", "--devices", "--explain", "--slow", "--jitter", "--lengths", "--no-range"})
+    faults->excludes(sim_app->get_option(other));
+  auto* generate_flag = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
+  for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter",
+                            "--lengths", "--faults"})
     generate_flag->excludes(sim_app->get_option(other));
   PlanArguments plan;
   auto* plan_app = add_plan(app, plan);

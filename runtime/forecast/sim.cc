@@ -18,6 +18,7 @@
 #include "runtime/forecast/chakra_trace.h"
 #include "runtime/forecast/compile_with_status.h"
 #include "runtime/forecast/range.h"
+#include "runtime/forecast/sim_faults.h"
 #include "runtime/forecast/sim_omni.h"
 #include "runtime/forecast/sim_reinforcement.h"
 #include "runtime/forecast/simulated_report.h"
@@ -143,6 +144,7 @@ int simulate_job(const SimArguments& arguments) {
         .at("--lengths")
         .legal("with a job that learns from rewards")
         .fix("leave --lengths out");
+  if (!arguments.faults.empty()) return simulate_faults(loaded, arguments);
   if (rewards) return simulate_reinforcement(loaded, arguments);
   if (loaded.job.media.learns()) return simulate_omni(loaded, arguments);
   const Job& job = loaded.job;

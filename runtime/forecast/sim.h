@@ -19,6 +19,8 @@ struct SimArguments {
   std::uint64_t seed = 1;         // seed of the jitter
   bool generation = false;        // simulates generation passes instead of a training step
   std::string lengths;    // "LEAST:MOST" tokens of completions, for a job with rewards; empty: 1 to all
+  std::string faults;     // the name or file of what fails (faults_reader.h); empty: a step is simulated
+  std::string svg;        // with faults: file for a picture; empty: none
   bool no_range = false;  // does not vary the guesses in the profile
 };
 // Both print the result and return the exit status.

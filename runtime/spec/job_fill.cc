@@ -221,9 +221,29 @@ void JobFiller::seconds(std::string_view name, double& out, double min, double m
     out = in_seconds;
 }
 
-void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
+void JobFiller::span(std::string_view name, double& out, Need need, RealRange range) {
   double v = 0;
-  if (!quantity(name, kind, Need::kOptional, v)) return;
+  if (!quantity(name, QuantityKind::kSpan, need, v)) return;
+  if (!contains(range, v))
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
+              describe(range) + " s: " + units_of(QuantityKind::kSpan),
+              need == Need::kOptional ? kChooseOrOmit : kChoose);
+  else
+    out = v;
+}
+
+void JobFiller::integers(std::string_view name, std::vector<std::int32_t>& out, IntRange range) {
+  for (int i = 0; i < size(name); ++i) {
+    out.push_back(message_.GetReflection()->GetRepeatedInt32(message_, field(name), i));
+    if (out.back() < range.min || out.back() > range.max)
+      bad_value(path(name, i), fmt::format("{} cannot hold {}", in_quotes(name), out.back()), describe(range),
+                kChoose);
+  }
+}
+
+void JobFiller::rate(std::string_view name, double& out, QuantityKind kind, Need need) {
+  double v = 0;
+  if (!quantity(name, kind, need, v)) return;
   if (v <= 0)
     bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
               "above 0: " + units_of(kind), kChooseOrOmit);

@@ -37,7 +37,10 @@ class JobFiller {
   void bytes(std::string_view name, Bytes& out, Need need, std::int64_t min);
   void time(std::string_view name, Nanos& out);
   void seconds(std::string_view name, double& out, double min, double max);
-  void rate(std::string_view name, double& out, QuantityKind kind);
+  // A time that people wait, in seconds.
+  void span(std::string_view name, double& out, Need need, RealRange range);
+  void rate(std::string_view name, double& out, QuantityKind kind, Need need = Need::kOptional);
+  void integers(std::string_view name, std::vector<std::int32_t>& out, IntRange range);
   void integer(std::string_view name, std::int64_t& out, Need need, IntRange range);
   void figure(std::string_view name, Figure& out, QuantityKind kind, Need need, RealRange range);
   void layout(std::string_view name, std::optional<PositionalLayout>& out);

@@ -37,7 +37,8 @@ std::vector<std::string_view> field_names(const Descriptor* block) {
 std::string block_title(const Descriptor* block) {
   const auto holds = [&](const FieldDescriptor* f) { return f->message_type() == block; };
   const FieldDescriptor* holder = find_field(block->file(), holds);
-  if (holder == nullptr) return block->name() == "Profile" ? "the profile" : "the job";
+  if (holder == nullptr)
+    return block->name() == "Profile" ? "the profile" : block->name() == "Faults" ? "the file" : "the job";
   const bool only = find_field(block->file(), [&](const FieldDescriptor* f) {
                       return holds(f) && f->name() != holder->name();
                     }) == nullptr;

@@ -24,6 +24,10 @@ constexpr std::array kTimeUnits{
     Unit{"us", 1e3},
     Unit{"ns", 1},
 };
+constexpr std::array kSpanUnits{
+    Unit{"days", 86400}, Unit{"day", 86400}, Unit{"d", 86400}, Unit{"h", 3600},
+    Unit{"min", 60},     Unit{"s", 1},       Unit{"ms", 1e-3},
+};
 constexpr std::array kFlopUnits{
     Unit{"PFLOP/s", 1e15}, Unit{"TFLOP/s", 1e12}, Unit{"GFLOP/s", 1e9},
     Unit{"MFLOP/s", 1e6},  Unit{"kFLOP/s", 1e3},  Unit{"FLOP/s", 1},
@@ -40,6 +44,7 @@ std::span<const Unit> units(QuantityKind kind) {
   switch (kind) {
     case QuantityKind::kBytes: return kByteUnits;
     case QuantityKind::kTime: return kTimeUnits;
+    case QuantityKind::kSpan: return kSpanUnits;
     case QuantityKind::kFlopRate: return kFlopUnits;
     case QuantityKind::kByteRate: return kByteRateUnits;
     case QuantityKind::kNumber: return kNoUnits;
@@ -95,6 +100,7 @@ std::string units_of(QuantityKind kind) {
       return "a number and B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024): \"64 "
              "MiB\"";
     case QuantityKind::kTime: return "a number and ns, us, ms or s: \"2 us\"";
+    case QuantityKind::kSpan: return "a number and ms, s, min, h or days: \"30 min\"";
     case QuantityKind::kFlopRate: return "a number and FLOP/s after none or k, M, G, T, P: \"99.5 TFLOP/s\"";
     case QuantityKind::kByteRate:
       return "a number and B/s after none or k, M, G, T (or Ki, Mi, Gi, Ti): \"196 GB/s\"";

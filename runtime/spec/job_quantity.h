@@ -8,15 +8,16 @@
 
 namespace hyperrun {
 
-enum class QuantityKind { kBytes, kTime, kFlopRate, kByteRate, kNumber };
+// kSpan: times that people wait, in seconds, "30 min".
+enum class QuantityKind { kBytes, kTime, kSpan, kFlopRate, kByteRate, kNumber };
 
-// The value in the base unit (B, ns, FLOP/s, B/s); nullopt if the text is no quantity of that kind.
+// The value in the base unit (B, ns, s, FLOP/s, B/s); nullopt if the text is no quantity of that kind.
 std::optional<double> parse_quantity(QuantityKind kind, std::string_view text);
 
 // The value as text, with the largest unit whose number reads back as exactly the same value.
 std::string format_quantity(QuantityKind kind, double value);
 
-// "B", "ns", "FLOP/s", "B/s"; empty for kNumber.
+// "B", "ns", "s", "FLOP/s", "B/s"; empty for kNumber.
 std::string_view base_unit(QuantityKind kind);
 
 // The legal units with an example, for messages.

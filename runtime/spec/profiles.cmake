@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file that holds the profiles PROFILES, the tables of kernels KERNELS and the software profiles
-# SOFTWARE (lists with commas) as text.
+# Writes OUTPUT, a C++ file that holds the profiles PROFILES, the tables of kernels KERNELS, the software profiles
+# SOFTWARE and the files of faults FAULTS (lists with commas) as text.
 function(entries_of files by variable)
   string(REPLACE "," ";" files "${files}")
   set(entries "")
@@ -23,7 +23,9 @@ endfunction()
 entries_of("${PROFILES}" NAME_WE profiles)
 entries_of("${KERNELS}" NAME kernels)
 entries_of("${SOFTWARE}" NAME_WE software)
-file(WRITE ${OUTPUT} "#include \"runtime/spec/kernel_table_reader.h\"
+entries_of("${FAULTS}" NAME_WE faults)
+file(WRITE ${OUTPUT} "#include \"runtime/spec/faults_reader.h\"
+#include \"runtime/spec/kernel_table_reader.h\"
 #include \"runtime/spec/profile_reader.h\"
 #include \"runtime/spec/software_reader.h\"
 
@@ -42,6 +44,11 @@ ${kernels}  };
 std::vector<BuiltInText> built_in_software() {
   return {
 ${software}  };
+}
+
+std::vector<BuiltInText> built_in_faults() {
+  return {
+${faults}  };
 }
 
 }  // namespace hyperrun

@@ -1,0 +1,41 @@
+// What a run's steps, saves and restarts take, from its state and the figures of a FaultSpec.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/faults/fault_spec.h"
+
+namespace hyperrun {
+
+// A run as far as faults are concerned.
+struct FaultedRun {
+  double step = 0;         // seconds of a step on all devices
+  double state_bytes = 0;  // bytes of a checkpoint
+  std::int32_t devices = 1;
+  std::int32_t replica = 1;  // devices of one data-parallel replica, which divide `devices`
+  double smaller_speed = 1;  // steps a second with one replica fewer and its share of the batch left out,
+                             // over steps a second with all
+};
+
+struct SaveCost {
+  double stall = 0;    // seconds by which a save delays the steps
+  double latency = 0;  // seconds from its begin until it can be used; at least `stall`
+
+  // What is lost beyond the stall if a fault comes before a save can be used.
+  double delay() const { return latency - stall; }
+};
+
+struct FaultCosts {
+  double step = 0;
+  SaveCost disk, copy;
+  double read = 0;   // of a checkpoint
+  double fetch = 0;  // of a copy from another host's memory
+};
+
+FaultCosts costs_of(const FaultSpec& spec, const FaultedRun& run);
+
+// The share of the run's speed that fewer devices reach: their share of the batch, over the time of their
+// step.
+double speed_with(const FaultedRun& run, std::int32_t devices);
+
+}  // namespace hyperrun
