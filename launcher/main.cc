@@ -345,8 +345,9 @@ int parse_and_run(std::vector<std::string> words) {
       ->check(non_empty());
   sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...")
       ->check(non_empty());
-  add_numbers(*sim_app, "--devices", sim.devices, 0, INT32_MAX,
-              "the devices in the traces: 0,1,8 (default: all)");
+  add_numbers(
+      *sim_app, "--devices", sim.devices, 0, INT32_MAX,
+      "the devices in the traces: 0,1,8 (default: all); with --faults numbers of devices: 256,4096,16384");
   auto* as_json = sim_app->add_flag("--json", sim.json, "print the report as JSON");
   auto* as_csv = sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas");
   as_csv->excludes(as_json);
@@ -378,7 +379,7 @@ int parse_and_run(std::vector<std::string> words) {
   faults->check(non_empty());
   sim_app->add_option("--svg", sim.svg, "draw goodput in this file")->check(non_empty())->needs(faults);
   for (const char* other :
-       {"--trace", "--chakra", "--devices", "--explain", "--slow", "--jitter", "--lengths", "--no-range"})
+       {"--trace", "--chakra", "--explain", "--slow", "--jitter", "--lengths", "--no-range"})
     faults->excludes(sim_app->get_option(other));
   auto* generate_flag = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter",

@@ -2,6 +2,7 @@
 // are the reference of the fields. Times are in seconds, rates in bytes a second.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -78,6 +79,7 @@ struct FaultSpec {
   FaultSaves save;
   FaultCopies copies;
   std::int32_t spares = 0;            // devices that wait
+  double spare_share = 0;             // more of them: a share of the run's devices
   double horizon = 30 * 86400.0;      // simulated time
   std::int32_t samples = 20;          // histories of faults, each from a seed of its own
   std::uint64_t seed = 1;             // of the first
@@ -95,6 +97,12 @@ struct FaultSpec {
   }
   bool operator==(const FaultSpec&) const = default;
 };
+
+// The spare devices of a run: the share in whole hosts, where it is known what a host has.
+inline std::int32_t spares_of(const FaultSpec& spec, std::int32_t devices) {
+  const double hosts = std::ceil(spec.spare_share * devices / spec.host.devices - 1e-9);
+  return spec.spares + static_cast<std::int32_t>(hosts) * spec.host.devices;
+}
 
 // Faults a second of `devices` devices.
 inline double fault_rate(const FaultSpec& spec, FaultKind kind, double devices) {

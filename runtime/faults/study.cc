@@ -89,7 +89,7 @@ FaultRow row_of(const FaultSpec& spec, const FaultPolicy& policy, const FaultSca
   const std::vector<FaultOutcome> outcomes = walk_all(what, histories);
   row.goodput = goodput_of(outcomes, spec.horizon);
   row.mean = mean_of(outcomes);
-  const double all = scale.run.devices + (policy.spares ? spec.spares : 0);
+  const double all = scale.run.devices + (policy.spares ? spares_of(spec, scale.run.devices) : 0);
   row.of_all = row.goodput.mean * scale.run.devices / all;
   row.curve = curve_of(what, row.interval, histories);
   return row;
@@ -102,7 +102,8 @@ FaultScale scale_of(const FaultSpec& spec, FaultedRun run, std::int32_t devices)
   scale.mtbf = rate > 0 ? 1 / rate : std::numeric_limits<double>::infinity();
   Histories histories;
   for (std::int32_t s = 0; s < spec.samples; ++s)
-    histories.push_back(draw_faults(spec, devices + spec.spares, spec.seed + static_cast<std::uint64_t>(s)));
+    histories.push_back(
+        draw_faults(spec, devices + spares_of(spec, devices), spec.seed + static_cast<std::uint64_t>(s)));
   for (const FaultPolicy& policy : fault_policies())
     if (spec.policies.empty() || std::ranges::find(spec.policies, policy.name) != spec.policies.end())
       scale.rows.push_back(row_of(spec, policy, scale, histories));

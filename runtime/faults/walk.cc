@@ -48,7 +48,7 @@ class Walk {
     const FaultSpec& spec = what.spec;
     wanted_ = what.run.devices;
     world_ = {wanted_, what.run.replica};
-    healthy_ = wanted_ + (what.policy.spares ? spec.spares : 0);
+    healthy_ = wanted_ + (what.policy.spares ? spares_of(spec, wanted_) : 0);
     start_steps(0, wanted_);
   }
 

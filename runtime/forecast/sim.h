@@ -11,7 +11,7 @@ struct SimArguments {
   std::string job;
   std::string trace;         // file for a Perfetto trace; empty: none
   std::string chakra;        // prefix of the Chakra files to write; empty: none
-  std::vector<int> devices;  // devices in the traces; empty: all
+  std::vector<int> devices;  // devices in the traces; empty: all. With faults: numbers of devices
   bool json = false, csv = false;
   int explain = 0;                // number of costliest instructions to explain
   std::vector<std::string> slow;  // "7:1.3": device 7 computes 1.3 times as long

@@ -69,7 +69,7 @@ std::optional<double> smaller_speed(const Job& job, double step) {
 
 void check_scales(const FaultSpec& spec, const FaultedRun& run) {
   for (const std::int32_t devices : spec.scales)
-    if (devices % run.replica != 0)
+    if (devices < 1 || devices % run.replica != 0)
       throw Error(Code::kBadValue,
                   fmt::format("{} devices are no whole replicas of {}", devices, run.replica))
           .at("--faults, scales")
@@ -80,7 +80,14 @@ void check_scales(const FaultSpec& spec, const FaultedRun& run) {
 }  // namespace
 
 int simulate_faults(const LoadedJob& loaded, const SimArguments& arguments) {
-  const FaultSpec spec = load_faults(arguments.faults);
+  if (!loaded.job.programs.empty())
+    throw Error(Code::kUsage,
+                "the job has several programs, and what faults cost is foretold for one training")
+        .at("--faults")
+        .legal("a job without programs")
+        .fix("make a job of the program that trains");
+  FaultSpec spec = load_faults(arguments.faults);
+  if (!arguments.devices.empty()) spec.scales = arguments.devices;
   const Job& job = loaded.job;
   if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");
   const Compiled compiled = compile_with_status(job);

@@ -77,6 +77,7 @@ void fields(Visitor& v, FaultSpec& s) {
   v.optional("save", s.save);
   v.optional("copies", s.copies);
   v.integer("spares", s.spares, Need::kOptional, {.max = 1 << 20});
+  v.real("spare_share", s.spare_share, Need::kOptional, kPart);
   v.span("horizon", s.horizon, Need::kOptional, {.min = 3600, .max = kTenYears});
   v.integer("samples", s.samples, Need::kOptional, {.min = 2, .max = 1000});
   v.integer("seed", s.seed);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "proto/faults.pb.h"
@@ -26,7 +27,7 @@ void check_faults(const FaultSpec& spec, const JobSource& source, std::vector<Er
                          .fix("add device { mtbf: \"80000 h\" }, or another one"));
   std::int32_t most = 1;
   for (const std::int32_t devices : spec.scales) most = std::max(most, devices);
-  const double faults = fault_rate(spec, most + spec.spares) * spec.horizon;
+  const double faults = fault_rate(spec, most + spares_of(spec, most)) * spec.horizon;
   if (faults > kMostFaults)
     errors.push_back(
         Error(Code::kBadValue, fmt::format("{:.0f} faults within the horizon are too many", faults))

@@ -42,9 +42,10 @@ Json row_json(const FaultRow& row, double horizon) {
   return json;
 }
 
-Json scale_json(const FaultScale& scale, double horizon) {
+Json scale_json(const FaultScale& scale, const FaultSpec& spec) {
   const FaultCosts& c = scale.costs;
   Json json{{"devices", scale.run.devices}, {"devices_of_a_replica", scale.run.replica}};
+  json["spares"] = spares_of(spec, scale.run.devices);
   put_number(json, "seconds_between_faults", scale.mtbf);
   json["step_seconds"] = c.step;
   json["save"] = {{"stall_seconds", c.disk.stall}, {"usable_after_seconds", c.disk.latency}};
@@ -52,7 +53,7 @@ Json scale_json(const FaultScale& scale, double horizon) {
   json["read_seconds"] = c.read;
   json["fetch_seconds"] = c.fetch;
   json["policies"] = Json::array();
-  for (const FaultRow& row : scale.rows) json["policies"].push_back(row_json(row, horizon));
+  for (const FaultRow& row : scale.rows) json["policies"].push_back(row_json(row, spec.horizon));
   return json;
 }
 
@@ -76,12 +77,11 @@ std::string to_json(const FaultStudy& study) {
   json["horizon_seconds"] = s.horizon;
   json["samples"] = s.samples;
   json["seed"] = s.seed;
-  json["spares"] = s.spares;
   json["state_bytes"] = study.scales.front().run.state_bytes;
   json["smaller_world"] = {{"simulated", study.smaller_is_simulated},
                            {"speed", study.scales.front().run.smaller_speed}};
   json["scales"] = Json::array();
-  for (const FaultScale& scale : study.scales) json["scales"].push_back(scale_json(scale, s.horizon));
+  for (const FaultScale& scale : study.scales) json["scales"].push_back(scale_json(scale, s));
   return dump_indented(json);
 }
 

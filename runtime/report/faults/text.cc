@@ -19,18 +19,19 @@ std::string share_of(double seconds, const FaultStudy& study) {
 }
 
 std::string policies_table(const FaultStudy& study) {
-  Table t({right("devices"), left("policy"), right("goodput"), right("+-"), right("of all"), right("saving"),
-           right("lost"), right("noticing"), right("waiting"), right("starting"), right("reading"),
-           right("slower"), right("faults")});
+  Table t({right("devices"), left("policy"), right("spares"), right("goodput"), right("+-"), right("of all"),
+           right("saving"), right("lost"), right("noticing"), right("waiting"), right("starting"),
+           right("reading"), right("slower"), right("faults")});
   for (const FaultScale& scale : study.scales) {
     if (&scale != study.scales.data()) t.rule();
     for (const FaultRow& row : scale.rows) {
       const FaultOutcome& m = row.mean;
-      t.row({with_separators(scale.run.devices), std::string(row.policy.name), percent(row.goodput.mean),
-             percent(row.goodput.within), percent(row.of_all), share_of(m.saving, study),
-             share_of(m.lost, study), share_of(m.noticing, study), share_of(m.waiting, study),
-             share_of(m.starting, study), share_of(m.reading, study), share_of(m.slower, study),
-             fmt::format("{:.1f}", m.faults)});
+      t.row({with_separators(scale.run.devices), std::string(row.policy.name),
+             row.policy.spares ? with_separators(spares_of(study.spec, scale.run.devices)) : "",
+             percent(row.goodput.mean), percent(row.goodput.within), percent(row.of_all),
+             share_of(m.saving, study), share_of(m.lost, study), share_of(m.noticing, study),
+             share_of(m.waiting, study), share_of(m.starting, study), share_of(m.reading, study),
+             share_of(m.slower, study), fmt::format("{:.1f}", m.faults)});
     }
   }
   return t.str("  ");
@@ -85,9 +86,9 @@ std::string heading(const FaultStudy& study) {
   const FaultedRun& run = study.scales.front().run;
   return fmt::format(
       "What faults cost {}, simulated: {} histories of {}, from seed {}.\n"
-      "A step takes {}. A checkpoint has {}. {} spare devices.\n",
+      "A step takes {}. A checkpoint has {}.\n",
       study.job, s.samples, span_text(s.horizon), s.seed, span_text(run.step),
-      to_string(Bytes(std::llround(run.state_bytes))), with_separators(s.spares));
+      to_string(Bytes(std::llround(run.state_bytes))));
 }
 
 }  // namespace
