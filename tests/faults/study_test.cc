@@ -90,6 +90,10 @@ TEST(Study, FaultsComeAtTheirRatesAndAreNoPartsOfEachOther) {
   const auto hosts = static_cast<double>(std::ranges::count(one, FaultKind::kHost, &Fault::kind));
   const double wanted = fault_rate(spec, FaultKind::kHost, 1024) * spec.horizon;
   EXPECT_NEAR(hosts, wanted, 4 * std::sqrt(wanted)) << "four standard deviations of a Poisson process";
+  double devices = 0, lasting = 0;
+  for (const Fault& f : one)
+    if (f.kind == FaultKind::kDevice) devices += 1, lasting += f.lasting ? 1 : 0;
+  EXPECT_NEAR(lasting, spec.device.lasting * devices, 2 * std::sqrt(devices)) << "four standard deviations";
   EXPECT_TRUE(std::ranges::is_sorted(one, {}, &Fault::time));
   for (const Fault& f : one)
     EXPECT_TRUE(std::ranges::none_of(two, [&](const Fault& g) { return g.partner == f.partner; }));

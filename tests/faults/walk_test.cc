@@ -103,6 +103,24 @@ TEST(Walk, CopiesInMemoryLoseOnlyStepsSinceTheLastCopy) {
   EXPECT_DOUBLE_EQ(copies.reading, 6e12 / 1024 / 10e9);
 }
 
+TEST(Walk, WithCopiesPaysForTheDiskToo) {
+  FaultSpec spec = some_faults();
+  const FaultCosts costs = costs_of(spec, some_run());
+  EXPECT_DOUBLE_EQ(costs.disk.stall, 60);
+  const double found = by_hand(spec, some_run(), "memory", 3, {}).useful / spec.horizon;
+  EXPECT_NEAR(found, 1 / (1 + costs.copy.stall / 30 + 60.0 / 3600), 1e-5) << "up to a period";
+}
+
+TEST(Walk, GrowsAgainIfTheRepairEndsWhileItComesBack) {
+  FaultSpec spec = some_faults();
+  spec.host.repair = 50;  // noticing takes 10 s, coming back 120 s
+  spec.horizon = kDay;
+  const std::vector<Fault> host{{.time = kHour, .kind = FaultKind::kHost, .place = 3, .lasting = true}};
+  const FaultOutcome o = by_hand(spec, some_run(), "elastic", 30, host);
+  EXPECT_EQ(o.changes, 1);
+  EXPECT_NEAR(o.slower, 300.0 / 15, 1e-6) << "one interval on fifteen of sixteen replicas";
+}
+
 TEST(Walk, ReadsFromDiskWhenACopyAndItsOriginalAreLost) {
   const FaultedRun run = some_run();
   FaultSpec spec = some_faults();
@@ -115,6 +133,11 @@ TEST(Walk, ReadsFromDiskWhenACopyAndItsOriginalAreLost) {
   EXPECT_GT(both.lost, 1000) << "back to the checkpoint of the fifth hour";
   EXPECT_LT(both.lost, 2000);
   EXPECT_DOUBLE_EQ(both.reading, 60);
+  hosts[1].time = 5.5 * kHour + 5;  // while the first is still being noticed
+  EXPECT_GT(by_hand(spec, run, "memory", 1, hosts).lost, 1000);
+  hosts[1].time = 9 * kHour;  // when there are new copies
+  EXPECT_LT(by_hand(spec, run, "memory", 1, hosts).lost, 41);
+  hosts[1].time = 5.5 * kHour + 20;
   hosts[1].partner = 0.5;  // another host
   EXPECT_LT(by_hand(spec, run, "memory", 1, hosts).lost, 21);
   EXPECT_NEAR(both.total(), spec.horizon, 1e-6);

@@ -28,6 +28,7 @@ constexpr SvgStyle kStyle{
   .dot { stroke: #ffffff; stroke-width: 1.5; }
   .s0 { stroke: #9aa3b2; } .s1 { stroke: #3566b8; } .s2 { stroke: #d97b29; }
   .s3 { stroke: #2f9e7b; } .s4 { stroke: #a94e8e; } .s5 { stroke: #8a6d5a; }
+  .s1, .s5 { stroke-dasharray: 7 5; }
   .d0 { fill: #9aa3b2; } .d1 { fill: #3566b8; } .d2 { fill: #d97b29; }
   .d3 { fill: #2f9e7b; } .d4 { fill: #a94e8e; } .d5 { fill: #8a6d5a; }
 )",
@@ -163,8 +164,9 @@ Panel against_devices(const FaultStudy& study) {
 // Round spans between `low` and `high` seconds.
 std::vector<double> span_ticks(double low, double high) {
   std::vector<double> ticks;
-  for (const double tick :
-       {0.1, 1.0, 5.0, 20.0, 60.0, 300.0, 1200.0, 3600.0, 5 * 3600.0, 86400.0, 5 * 86400.0, 30 * 86400.0})
+  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+  for (const double tick : {0.1, 1.0, 5.0, 20.0, kMinute, 3 * kMinute, 10 * kMinute, 30 * kMinute,
+                            90 * kMinute, 5 * kHour, kDay, 5 * kDay, 30 * kDay})
     if (tick >= low && tick <= high) ticks.push_back(tick);
   return ticks;
 }

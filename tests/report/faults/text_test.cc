@@ -50,7 +50,7 @@ TEST(FaultsText, JsonAndCsvHaveTheSameFigures) {
       double sum = 0;
       for (const auto& share : row.at("shares")) sum += share.get<double>();
       EXPECT_NEAR(sum, 1, 1e-9);
-      EXPECT_EQ(row.at("goodput"), row.at("shares").at("useful"));
+      EXPECT_DOUBLE_EQ(row.at("goodput").get<double>(), row.at("shares").at("useful").get<double>());
       EXPECT_THAT(
           csv, HasSubstr(fmt::format("\n{},{},{:.6f},", scale.at("devices").get<int>(),
                                      row.at("policy").get<std::string>(), row.at("goodput").get<double>())));
