@@ -52,7 +52,7 @@ struct FaultStudy {
   std::string job;
   FaultSpec spec;
   std::vector<FaultScale> scales;
-  bool smaller_is_simulated = false;  // whether the step of a smaller world was simulated, or assumed as long
+  std::string smaller;  // what is assumed of steps with fewer replicas, as a sentence
 };
 
 FaultStudy study_faults(const FaultSpec& spec, const FaultedRun& run);

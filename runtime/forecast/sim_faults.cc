@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 #include <string>
 
 #include "runtime/advise/fit.h"
@@ -33,38 +32,57 @@ double step_seconds(const Job& job, const Plan& plan) {
   return static_cast<double>(forecast(job, plan, topology).step.value) * 1e-9;
 }
 
-std::int32_t replicas_of(const Job& job) {
-  std::int32_t replicas = 1;
+// The axis along which whole replicas can be given up, or nullptr.
+const MeshAxis* replica_axis(const Job& job) {
   for (const MeshAxis& axis : job.parallel.mesh)
-    if (axis.name == "dp" || axis.name == "replicas") replicas *= axis.size;
-  return replicas;
+    if ((axis.name == "dp" || axis.name == "replicas") && axis.size > 1) return &axis;
+  return nullptr;
 }
 
-// The job with one replica fewer and its share of the batch left out. nullopt if there is only one, or if the
-// batch has no such share.
-std::optional<Job> with_a_replica_fewer(const Job& job) {
+// The job with so many of its replicas, and their share of the batch.
+Job with_replicas(const Job& job, const MeshAxis& replicas, std::int32_t left) {
   Job smaller = job;
-  for (MeshAxis& axis : smaller.parallel.mesh) {
-    const bool splits_batch = axis.name == "dp" || axis.name == "replicas";
-    if (!splits_batch || axis.size < 2 || job.training.batch % axis.size != 0) continue;
-    smaller.training.batch -= job.training.batch / axis.size;
-    smaller.supernode.devices -= job.supernode.devices / axis.size;
-    --axis.size;
-    return smaller;
-  }
-  return std::nullopt;
+  for (MeshAxis& axis : smaller.parallel.mesh)
+    if (axis.name == replicas.name) axis.size = left;
+  smaller.training.batch = job.training.batch / replicas.size * left;
+  smaller.supernode.devices = job.supernode.devices / replicas.size * left;
+  return smaller;
 }
 
-// How the speed of a step changes with a replica fewer. nullopt if no such layout exists: weights may not
-// divide by the replicas that are left.
-std::optional<double> smaller_speed(const Job& job, double step) {
-  const std::optional<Job> smaller = with_a_replica_fewer(job);
-  if (!smaller) return std::nullopt;
-  try {
-    return step / step_seconds(*smaller, compile(*smaller).plan);
-  } catch (const Error&) {
-    return std::nullopt;
+// What is known of a run on fewer replicas.
+struct SmallerWorld {
+  std::int32_t replica = 1;  // devices that are given up at a time; all of them if it cannot be smaller
+  double speed = 1;          // FaultedRun::smaller_speed
+  std::string said;
+};
+
+// Tries one replica fewer, then half of them: weights that are split over replicas may not divide otherwise.
+SmallerWorld smaller_world(const Job& job, double step) {
+  const MeshAxis* const axis = replica_axis(job);
+  const std::int32_t devices = job.supernode.devices;
+  if (axis == nullptr || job.training.batch % axis->size != 0)
+    return {devices, 1, "the job is one replica, which elastic gives up as a whole"};
+  const std::int32_t replica = devices / axis->size;
+  bool too_large = false;
+  for (const std::int32_t left : {axis->size - 1, axis->size / 2}) {
+    try {
+      const Job smaller = with_replicas(job, *axis, left);
+      const Plan plan = compile(smaller).plan;
+      check_fits(plan, smaller.supernode);
+      return {
+          replica, step / step_seconds(smaller, plan),
+          fmt::format("with fewer replicas their share of the batch is left out, and a step takes as long as "
+                      "simulated with {} of {}",
+                      left, axis->size)};
+    } catch (const Error& e) {
+      too_large = too_large || e.code() == Code::kDoesNotFit;
+    }
   }
+  if (too_large)
+    return {devices, 1,
+            "with fewer replicas the job does not fit: elastic gives up as many devices as it has"};
+  return {replica, 1,
+          "with fewer replicas their share of the batch is left out, and a step is taken to last as long"};
 }
 
 void check_scales(const FaultSpec& spec, const FaultedRun& run) {
@@ -94,15 +112,14 @@ int simulate_faults(const LoadedJob& loaded, const SimArguments& arguments) {
   print_warnings(warnings_of(loaded, compiled.training));
   require_fit(loaded, compiled.plan);
   FaultedRun run{.devices = job.supernode.devices};
-  run.replica = run.devices / replicas_of(job);
-  check_scales(spec, run);
   run.step = step_seconds(job, compiled.plan);
   run.state_bytes = kBytesOfAWeight * static_cast<double>(parameters(compiled.plan));
-  const std::optional<double> speed = smaller_speed(job, run.step);
-  run.smaller_speed = speed.value_or(1);
+  const SmallerWorld smaller = smaller_world(job, run.step);
+  run.replica = smaller.replica, run.smaller_speed = smaller.speed;
+  check_scales(spec, run);
   FaultStudy study = study_faults(spec, run);
   study.job = job.name;
-  study.smaller_is_simulated = speed.has_value();
+  study.smaller = smaller.said;
   const std::string text = arguments.json ? to_json(study) : arguments.csv ? to_csv(study) : to_text(study);
   std::printf("%s", text.c_str());
   if (!arguments.svg.empty()) write_file_atomically(arguments.svg, to_svg(study));

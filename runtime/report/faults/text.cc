@@ -71,11 +71,7 @@ std::string assumptions(const FaultStudy& study) {
   out += "  faults come at random and independently, at rates in proportion to the devices\n";
   if (!s.scales.empty())
     out += "  with other numbers of devices a step takes as long, on a batch in proportion\n";
-  out += study.smaller_is_simulated
-             ? "  a step with fewer replicas takes as long as simulated with one fewer; their share of the "
-               "batch is left "
-               "out\n"
-             : "  a step with fewer replicas takes as long; their share of the batch is left out\n";
+  if (!study.smaller.empty()) out += "  " + study.smaller + "\n";
   out += "  a checkpoint is read once and passed on; repairs do not wait for each other\n";
   if (!s.about.empty()) out += "  " + s.name + ": " + s.about + "\n";
   return out;
