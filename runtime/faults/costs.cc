@@ -32,7 +32,9 @@ FaultCosts costs_of(const FaultSpec& spec, const FaultedRun& run) {
 
 double speed_with(const FaultedRun& run, std::int32_t devices) {
   if (devices >= run.devices) return 1;
-  return static_cast<double>(devices) / run.devices * run.smaller_speed;
+  const double share = static_cast<double>(devices) / run.devices;
+  const double part = std::min(1.0, (1 - share) / (1 - run.smaller_share));
+  return std::min(1.0, share * (1 + (run.smaller_speed - 1) * part));
 }
 
 }  // namespace hyperrun

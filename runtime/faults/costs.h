@@ -13,8 +13,8 @@ struct FaultedRun {
   double state_bytes = 0;  // bytes of a checkpoint
   std::int32_t devices = 1;
   std::int32_t replica = 1;  // devices of one data-parallel replica, which divide `devices`
-  double smaller_speed = 1;  // steps a second with one replica fewer and its share of the batch left out,
-                             // over steps a second with all
+  // Of a run with this share of the replicas, and of the batch: steps a second over those of all replicas.
+  double smaller_share = 0.5, smaller_speed = 1;
 };
 
 struct SaveCost {

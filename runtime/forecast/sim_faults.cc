@@ -51,8 +51,8 @@ Job with_replicas(const Job& job, const MeshAxis& replicas, std::int32_t left) {
 
 // What is known of a run on fewer replicas.
 struct SmallerWorld {
-  std::int32_t replica = 1;  // devices that are given up at a time; all of them if it cannot be smaller
-  double speed = 1;          // FaultedRun::smaller_speed
+  std::int32_t replica = 1;       // devices that are given up at a time; all of them if it cannot be smaller
+  double share = 0.5, speed = 1;  // FaultedRun::smaller_share and smaller_speed
   std::string said;
 };
 
@@ -61,7 +61,7 @@ SmallerWorld smaller_world(const Job& job, double step) {
   const MeshAxis* const axis = replica_axis(job);
   const std::int32_t devices = job.supernode.devices;
   if (axis == nullptr || job.training.batch % axis->size != 0)
-    return {devices, 1, "the job is one replica, which elastic gives up as a whole"};
+    return {devices, 0.5, 1, "the job is one replica, which elastic gives up as a whole"};
   const std::int32_t replica = devices / axis->size;
   bool too_large = false;
   for (const std::int32_t left : {axis->size - 1, axis->size / 2}) {
@@ -70,7 +70,7 @@ SmallerWorld smaller_world(const Job& job, double step) {
       const Plan plan = compile(smaller).plan;
       check_fits(plan, smaller.supernode);
       return {
-          replica, step / step_seconds(smaller, plan),
+          replica, static_cast<double>(left) / axis->size, step / step_seconds(smaller, plan),
           fmt::format("with fewer replicas their share of the batch is left out, and a step takes as long as "
                       "simulated with {} of {}",
                       left, axis->size)};
@@ -79,9 +79,9 @@ SmallerWorld smaller_world(const Job& job, double step) {
     }
   }
   if (too_large)
-    return {devices, 1,
+    return {devices, 0.5, 1,
             "with fewer replicas the job does not fit: elastic gives up as many devices as it has"};
-  return {replica, 1,
+  return {replica, 0.5, 1,
           "with fewer replicas their share of the batch is left out, and a step is taken to last as long"};
 }
 
@@ -115,7 +115,8 @@ int simulate_faults(const LoadedJob& loaded, const SimArguments& arguments) {
   run.step = step_seconds(job, compiled.plan);
   run.state_bytes = kBytesOfAWeight * static_cast<double>(parameters(compiled.plan));
   const SmallerWorld smaller = smaller_world(job, run.step);
-  run.replica = smaller.replica, run.smaller_speed = smaller.speed;
+  run.replica = smaller.replica;
+  run.smaller_share = smaller.share, run.smaller_speed = smaller.speed;
   check_scales(spec, run);
   FaultStudy study = study_faults(spec, run);
   study.job = job.name;

@@ -39,9 +39,13 @@ TEST(Costs, OfCopiesAreOfADevicesPart) {
 
 TEST(Costs, FewerDevicesTrainTheirShareOfTheBatch) {
   FaultedRun run = some_run();
-  run.smaller_speed = 0.9;
+  run.smaller_share = 0.75, run.smaller_speed = 0.8;
   EXPECT_DOUBLE_EQ(speed_with(run, 1024), 1);
-  EXPECT_DOUBLE_EQ(speed_with(run, 512), 0.45);
+  EXPECT_DOUBLE_EQ(speed_with(run, 960), 0.9375 * 0.95) << "a quarter of the way";
+  EXPECT_DOUBLE_EQ(speed_with(run, 768), 0.75 * 0.8);
+  EXPECT_DOUBLE_EQ(speed_with(run, 512), 0.5 * 0.8);
+  run.smaller_speed = 5;
+  EXPECT_DOUBLE_EQ(speed_with(run, 512), 1) << "nothing is faster than all";
 }
 
 TEST(Spares, OfAShareAreWholeHosts) {

@@ -33,7 +33,7 @@ class SimFaults : public ::testing::Test {
 TEST_F(SimFaults, PrintsATableAndDrawsAPicture) {
   const Finished f = sim({"--devices", "2,64,1024", "--svg", workspace_ / "goodput.svg"});
   ASSERT_THAT(f, Succeeded()) << f;
-  EXPECT_THAT(f.out, AllOf(HasSubstr("What faults cost job, simulated: 4 histories of 30 days"),
+  EXPECT_THAT(f.out, AllOf(HasSubstr("What faults cost tiny, simulated: 4 histories of 30 days"),
                            HasSubstr("elastic"), HasSubstr("1,024"), HasSubstr("Young")));
   EXPECT_TRUE(std::filesystem::exists(workspace_ / "goodput.svg"));
 }

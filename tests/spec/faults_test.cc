@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/base/error.h"
+#include "runtime/faults/study.h"
 #include "runtime/spec/faults_reader.h"
 #include "runtime/spec/job_reader.h"
 
@@ -34,6 +35,17 @@ TEST(Faults, ThatAreBuiltInHaveTheirCounts) {
   EXPECT_NEAR(fault_rate(spec, FaultKind::kHost, 16'384) * 54 * 86'400, 53, 0.01);
   EXPECT_NEAR(fault_rate(spec, FaultKind::kSwitch, 16'384) * 54 * 86'400, 35, 0.01);
   EXPECT_NEAR(fault_rate(spec, FaultKind::kSoftware, 16'384) * 54 * 86'400, 63, 0.01);
+}
+
+// Llama 3 405B had more than 90 % of effective training time on 16,384 devices (section 3.3.4), by restarts
+// that went without a hand. 16 M tokens a step at 400 TFLOP/s of a device take 6 s.
+TEST(Faults, ThatAreBuiltInGiveNoLessThanTheGoodputThatIsPublished) {
+  FaultSpec spec = load_faults("default");
+  spec.policies = {"spares", "memory"};
+  const FaultStudy study =
+      study_faults(spec, {.step = 6, .state_bytes = 12 * 405e9, .devices = 16'384, .replica = 128});
+  for (const FaultRow& row : study.scales[0].rows)
+    EXPECT_GT(row.goodput.mean - row.goodput.within, 0.9) << row.policy.name;
 }
 
 TEST(Faults, AreReadWithEveryUnit) {

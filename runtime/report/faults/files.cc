@@ -78,7 +78,9 @@ std::string to_json(const FaultStudy& study) {
   json["samples"] = s.samples;
   json["seed"] = s.seed;
   json["state_bytes"] = study.scales.front().run.state_bytes;
-  json["smaller_world"] = {{"speed", study.scales.front().run.smaller_speed}, {"assumed", study.smaller}};
+  json["smaller_world"] = {{"share", study.scales.front().run.smaller_share},
+                           {"speed", study.scales.front().run.smaller_speed},
+                           {"assumed", study.smaller}};
   json["scales"] = Json::array();
   for (const FaultScale& scale : study.scales) json["scales"].push_back(scale_json(scale, s));
   return dump_indented(json);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/units.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -38,16 +37,24 @@ std::string policies_table(const FaultStudy& study) {
 }
 
 std::string interval_cell(double seconds, const FaultScale& scale) {
-  return std::isinf(seconds) || seconds <= 0
-             ? ""
-             : fmt::format("{} ({:.0f})", span_text(seconds), seconds / scale.run.step);
+  if (std::isinf(seconds) || seconds <= 0) return "";
+  const double steps = seconds / scale.run.step;
+  const std::string count = steps < 10 ? fmt::format("{:.1f}", steps) : with_separators(std::llround(steps));
+  return fmt::format("{} ({})", span_text(seconds), count);
+}
+
+// In powers of 1000, as rates of storage are.
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e12) return fmt::format("{:.2f} TB", bytes / 1e12);
+  return bytes >= 1e9 ? fmt::format("{:.2f} GB", bytes / 1e9) : fmt::format("{:.2f} MB", bytes / 1e6);
 }
 
 void interval_row(Table& t, const FaultScale& scale, const FaultRow& row) {
   const SaveCost& save = row.policy.copies ? scale.costs.copy : scale.costs.disk;
   const FaultIntervals& i = row.interval;
   t.row({with_separators(scale.run.devices), row.policy.copies ? "copies in memory" : "checkpoints on disk",
-         span_text(save.stall), span_text(save.latency), span_text(scale.mtbf), interval_cell(i.best, scale),
+         span_text(save.stall), span_text(save.latency), span_text(scale.mtbf),
+         fmt::format("{} ({})", span_text(i.best), with_separators(i.best_steps)),
          interval_cell(i.young, scale), interval_cell(i.daly, scale)});
 }
 
@@ -83,8 +90,7 @@ std::string heading(const FaultStudy& study) {
   return fmt::format(
       "What faults cost {}, simulated: {} histories of {}, from seed {}.\n"
       "A step takes {}. A checkpoint has {}.\n",
-      study.job, s.samples, span_text(s.horizon), s.seed, span_text(run.step),
-      to_string(Bytes(std::llround(run.state_bytes))));
+      study.job, s.samples, span_text(s.horizon), s.seed, span_text(run.step), bytes_text(run.state_bytes));
 }
 
 }  // namespace
