@@ -114,12 +114,13 @@ int Run::execute(const Starter& starter, Restarts restarts) {
   std::fflush(stdout);
   const RunSpec& run = loaded_.job.run;
   Chaos chaos(run.chaos, devices(), loaded_.job.training.steps, run.checkpoint_every > 0);
+  left_ = devices();
   Fleet fleet(loaded_.job.supernode, chaos, starter.survivors);
   control::Outcome outcome;
   for (bool again = true; again;) {
     write_manifest(*recorder, nullptr);
     const std::unique_ptr<RunDriver> driver =
-        kind_->make_driver([&](std::int64_t step) { return fleet.left(step) > job().supernode.devices; });
+        kind_->make_driver([&](std::int64_t step) { return fleet.left(step) > left_; });
     Nanos failed{};
     driver->inject(chaos);
     driver->when_failed([&](const Error& cause) {
@@ -176,14 +177,14 @@ void Run::report(const Error& cause, Recorder& recorder) const {
 std::int64_t Run::go_on(const Fleet& fleet) {
   const std::optional<fs::path> checkpoint = last_checkpoint();
   const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
-  const std::int32_t left = fleet.left(step), now = job().supernode.devices;
-  if (left < now && !loaded_.job.run.elastic)
+  const std::int32_t left = fleet.left(step);
+  if (left < left_ && !loaded_.job.run.elastic)
     throw Error(Code::kTooFewRanks,
                 fmt::format("{} of {} devices are gone for good", devices() - left, devices()))
         .at("run.elastic")
         .legal("true: the run goes on with the best layout of the others")
         .fix("set it to true, add supernode.spares, or wait until they are back and resume");
-  if (left != now) {
+  if (std::exchange(left_, left) != left) {
     kind_->change_to(left == devices() ? loaded_.job : best_layout(loaded_.job, left));
     std::fprintf(stderr, "%s\n",
                  fmt::format("{} of {} devices are there; the run goes on with {} ({})", left, devices(),

@@ -56,6 +56,7 @@ class Run {
   Nanos started_;
   std::unique_ptr<RunKind> kind_;
   std::optional<RunDirectory> directory_;
+  std::int32_t left_ = 0;  // devices for which the layout was chosen; it may use fewer
 };
 
 }  // namespace hyperrun

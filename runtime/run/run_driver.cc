@@ -24,7 +24,7 @@ void RunDriver::on_failed(const Error& cause) {
 void RunDriver::issuing(tasks::Invocation& invocation, std::span<const std::int32_t> devices) {
   const std::int32_t program = invocation.program % kProgramsOfASession;
   if (chaos_ == nullptr || program == kCompareProgram) return;  // a comparison is no part of a step
-  const bool saves = program == kSaveProgram;
+  const bool saves = program == kSaveProgram || program == kSavePartProgram;
   chaos_->add_fault(invocation, saves,
                     [&](std::int32_t d) { return std::ranges::find(devices, d) != devices.end(); });
 }
