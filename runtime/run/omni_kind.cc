@@ -47,7 +47,8 @@ class Omni : public RunKind {
   std::int64_t first_step() const override { return state_ ? state_->next_step : 0; }
 
   Error with_remedy(const Error& cause) const override {
-    return recorder_->report().steps > 0 ? with_resume_remedy(cause, job(), sessions_.front().run_directory) : cause;
+    return recorder_->report().steps > 0 ? with_resume_remedy(cause, job(), sessions_.front().run_directory)
+                                         : cause;
   }
 
   void enter(const RunDirectory& directory) override {
