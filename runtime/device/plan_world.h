@@ -20,6 +20,7 @@ class PlanWorld {
   World& world() const { return *world_; }
   int device() const { return device_; }  // device of this process
   int devices() const { return static_cast<int>(ranks_.size()); }
+  int rank_of(int device) const { return ranks_[static_cast<std::size_t>(device)]; }
   // Makes a group of devices of the plan, this one among them. `key` counts from 0.
   Group& make_group(int key, const std::vector<int>& devices) const;
   Group& make_group_of_all(int key) const;

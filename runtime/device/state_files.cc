@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
-#include "collectives/group.h"
 #include "runtime/base/error.h"
 #include "runtime/device/saved_runs.h"
+#include "runtime/device/state_image.h"
+#include "runtime/device/state_transfer.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/numbers.h"
@@ -17,77 +18,6 @@
 
 namespace hyperrun {
 namespace {
-
-constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kMoments = "optimizer.safetensors";
-
-// The room for pieces: above the state of the device, below its highest peak. All pieces have one size, which
-// is a multiple of the page size if there is room for one page.
-struct Staging {
-  std::byte* data;
-  std::int64_t bytes;
-};
-
-Bytes end_of_state(const Role& role) {
-  Bytes end{};
-  for (const Program& p : role.programs)
-    for (const Buffer& b : p.buffers)
-      if (b.state && b.tier == Tier::kHbm) end = std::max(end, b.offset + b.bytes);
-  return end;
-}
-
-// Begin of the arena's part above the state. The state of other plans lies between it and this role's.
-Bytes begin_of_rest(const Role& role) {
-  std::optional<Bytes> first;
-  for (const Program& p : role.programs)
-    for (const Buffer& b : p.buffers)
-      if (!b.state && b.tier == Tier::kHbm) first = std::min(first.value_or(b.offset), b.offset);
-  return std::max(end_of_state(role), first.value_or(Bytes(0)));
-}
-
-Staging staging(const StateContext& c) {
-  std::int64_t usable = std::int64_t{4} << 20;
-  for (const Role& role : c.plan.roles)
-    usable = std::min(usable, (role.peak() - begin_of_rest(role)).value / 4 * 4);
-  HR_CHECK(usable > 0, "no room above the state");
-  if (usable > kFlashPage.value) usable -= usable % kFlashPage.value;
-  return {c.memory.hbm.view(begin_of_rest(c.plan.of_device(c.world.device())), Bytes(usable)).data(), usable};
-}
-
-void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
-  CollectiveArgs args;
-  args.kind = kind;
-  args.dtype = DType::kI32;  // the bytes are moved as words, never summed
-  args.in = args.out = data;
-  args.inner = bytes / 4;
-  args.peer = peer;
-  c.world.world().wait(*c.everyone.start(args));
-}
-
-// A state tensor and a role that holds it.
-struct Held {
-  const StateTensor* tensor;
-  std::size_t role;
-};
-
-// State tensors of one class, in the order of the roles. A tensor that several roles hold is listed once,
-// with `all` once for each role.
-std::vector<Held> held(const Plan& plan, TensorClass cls, bool all) {
-  std::vector<Held> list;
-  std::set<std::string_view> known;
-  for (std::size_t r = 0; r < plan.roles.size(); ++r)
-    for (const StateTensor& t : plan.roles[r].state)
-      if (t.cls == cls && (known.insert(t.name).second || all)) list.push_back({&t, r});
-  return list;
-}
-
-// Returns bytes of this device's part: in HBM, or fetched to the staging room.
-std::byte* fetch(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
-                 const Staging& stage) {
-  if (t.tier == Tier::kHbm) return c.memory.hbm.view(t.offset + Bytes(at), Bytes(n)).data();
-  c.memory.beyond(t.tier).read(t.offset + Bytes(at), {stage.data, static_cast<std::size_t>(n)});
-  return stage.data;
-}
 
 // Returns room for bytes of this device's part; `settle` brings them to their place.
 std::byte* place(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
@@ -102,7 +32,7 @@ void settle(const StateContext& c, const StateTensor& t, std::int64_t at, std::i
 }
 
 // Gathers the whole tensor on device 0; `whole` is empty on the others.
-void gather(const StateContext& c, const Held& held, std::vector<std::byte>& whole) {
+void gather(const StateContext& c, const HeldTensor& held, std::vector<std::byte>& whole) {
   const StateTensor& t = *held.tensor;
   const bool root = c.world.device() == 0;
   const Staging stage = staging(c);
@@ -118,7 +48,7 @@ void gather(const StateContext& c, const Held& held, std::vector<std::byte>& who
   }
 }
 
-void scatter(const StateContext& c, const Held& held, std::byte* whole) {
+void scatter(const StateContext& c, const HeldTensor& held, std::byte* whole) {
   const StateTensor& t = *held.tensor;
   const bool root = c.world.device() == 0;
   const Staging stage = staging(c);
@@ -142,25 +72,45 @@ std::int64_t whole_bytes(const StateTensor& t) {
   return n;
 }
 
-void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
-  const std::vector<Held> tensors = held(c.plan, cls, false);
-  std::vector<TensorInfo> infos;
-  std::map<std::string, std::size_t> number;  // index of the tensor in the file
-  for (const auto& [t, role] : tensors)
-    for (const std::string& name : saved_names(t->saved))
-      if (number.emplace(name, infos.size()).second) infos.push_back({name, t->dtype, t->saved.shape});
-  std::unique_ptr<SafetensorsWriter> writer;
-  if (c.world.device() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
-  for (const Held& h : tensors) {
-    std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(*h.tensor)) : 0);
-    gather(c, h, whole);
-    if (!writer) continue;
-    const std::vector<std::string> names = saved_names(h.tensor->saved);
-    for (const SavedRun& run : saved_runs(*h.tensor))
-      writer->write(number.at(names[run.slice]), run.there,
-                    std::span(whole).subspan(run.ours, static_cast<std::size_t>(run.bytes)));
+// Writes on device 0. After a failure nothing more is written, but the device goes on taking part: the others
+// send it their parts.
+class Attempt {
+ public:
+  template <class Write>
+  void operator()(Write write) {
+    if (failure_) return;
+    try {
+      write();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
   }
-  if (writer) writer->commit();
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::exception_ptr failure_;
+};
+
+void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file, Attempt& attempt) {
+  const std::vector<HeldTensor> tensors = held_tensors(c.plan, cls, false);
+  const StateFile content = state_file(tensors);
+  const bool root = c.world.device() == 0;
+  std::unique_ptr<SafetensorsWriter> writer;
+  if (root) attempt([&] { writer = std::make_unique<SafetensorsWriter>(file, content.tensors); });
+  for (const HeldTensor& h : tensors) {
+    std::vector<std::byte> whole(root ? static_cast<std::size_t>(whole_bytes(*h.tensor)) : 0);
+    gather(c, h, whole);
+    if (!root) continue;
+    const std::vector<std::string> names = saved_names(h.tensor->saved);
+    attempt([&] {
+      for (const SavedRun& run : saved_runs(*h.tensor))
+        writer->write(content.number.at(names[run.slice]), run.there,
+                      std::span(whole).subspan(run.ours, static_cast<std::size_t>(run.bytes)));
+    });
+  }
+  if (root) attempt([&] { writer->commit(); });
 }
 
 // The file's tensor that has elements of `t`.
@@ -238,68 +188,60 @@ std::vector<std::byte> read_whole(const StateTensor& t, const WeightsReader& rea
 }
 
 void load_class(const StateContext& c, TensorClass cls, const WeightsReader* reader) {
-  for (const Held& h : held(c.plan, cls, true)) {
+  for (const HeldTensor& h : held_tensors(c.plan, cls, true)) {
     std::vector<std::byte> whole;
     if (reader != nullptr) whole = read_whole(*h.tensor, *reader);
     scatter(c, h, whole.data());
   }
 }
 
-// Tells every device which files exist, before it takes part.
-bool agree(const StateContext& c, bool of_root) {
-  const Staging stage = staging(c);
-  auto* word = reinterpret_cast<std::int32_t*>(stage.data);
-  *word = of_root ? 1 : 0;
-  CollectiveArgs args;
-  args.kind = Collective::kBroadcast;
-  args.dtype = DType::kI32;
-  args.in = args.out = stage.data;
-  args.inner = 1;
-  c.world.world().wait(*c.everyone.start(args));
-  return *word != 0;
-}
-
 void check_class(const Plan& plan, TensorClass cls, const WeightsReader& reader) {
   std::vector<WantedTensor> wanted;
-  for (const auto& [t, role] : held(plan, cls, false))
+  for (const auto& [t, role] : held_tensors(plan, cls, false))
     for (const std::string& saved : saved_names(t->saved)) wanted.push_back({saved, t->saved.shape});
   reader.check(wanted);
 }
 
 // Writes all files of a state. `directory` exists on device 0, and is not looked at on the others.
-void write_files(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
-                 const std::map<std::string, std::string>& extra) {
-  save_class(c, TensorClass::kWeight, directory / kWeights);
-  if (!held(c.plan, TensorClass::kOptimizer, false).empty())
-    save_class(c, TensorClass::kOptimizer, directory / kMoments);
-  if (c.world.device() != 0) return;
-  write_file(directory / kTrainerStateFile, to_json(trainer));
-  for (const auto& [file, content] : extra) write_file(directory / file, content);
+void write_files(const StateContext& c, const std::filesystem::path& directory, const Unsplit& unsplit,
+                 Attempt& attempt) {
+  save_class(c, TensorClass::kWeight, directory / kWeightsFile, attempt);
+  if (!held_tensors(c.plan, TensorClass::kOptimizer, false).empty())
+    save_class(c, TensorClass::kOptimizer, directory / kMomentsFile, attempt);
+  if (c.world.device() == 0) attempt([&] { write_unsplit(directory, unsplit); });
 }
 
 }  // namespace
 
-void save_state(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
-                const std::map<std::string, std::string>& extra) {
+void save_state(const StateContext& c, const std::filesystem::path& directory, const Unsplit& unsplit) {
   std::unique_ptr<AtomicDirectory> target;
   std::filesystem::path path;
-  if (c.world.device() == 0) {
-    target = std::make_unique<AtomicDirectory>(directory);
-    path = target->path();
-  }
-  write_files(c, path, trainer, extra);
-  if (target) target->commit();
+  Attempt attempt;
+  if (c.world.device() == 0)
+    attempt([&] {
+      target = std::make_unique<AtomicDirectory>(directory);
+      path = target->path();
+    });
+  write_files(c, path, unsplit, attempt);
+  if (target) attempt([&] { target->commit(); });
+  attempt.rethrow();
 }
 
-void save_part(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
-               const std::map<std::string, std::string>& extra) {
-  std::error_code shown_by_writing;
-  if (c.world.device() == 0) std::filesystem::create_directories(directory, shown_by_writing);
-  write_files(c, directory, trainer, extra);
+void save_part(const StateContext& c, const std::filesystem::path& directory, const Unsplit& unsplit) {
+  Attempt attempt;
+  if (c.world.device() == 0) attempt([&] { std::filesystem::create_directories(directory); });
+  write_files(c, directory, unsplit, attempt);
+  attempt.rethrow();
+}
+
+void write_unsplit(const std::filesystem::path& directory, const Unsplit& unsplit) {
+  write_file(directory / kTrainerStateFile, to_json(unsplit.trainer));
+  for (const auto& [file, content] : unsplit.files) write_file(directory / file, content);
 }
 
 bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
-  return !held(plan, TensorClass::kOptimizer, false).empty() && std::filesystem::exists(directory / kMoments);
+  return !held_tensors(plan, TensorClass::kOptimizer, false).empty() &&
+         std::filesystem::exists(directory / kMomentsFile);
 }
 
 void load_weights(const StateContext& c, const std::filesystem::path& directory) {
@@ -318,7 +260,7 @@ void load_state(const StateContext& c, const std::filesystem::path& directory) {
     recover_directory(directory);
     check_state(c.plan, directory);
     weights = std::make_unique<WeightsReader>(directory);
-    if (has_moments(c.plan, directory)) moments = std::make_unique<WeightsReader>(directory / kMoments);
+    if (has_moments(c.plan, directory)) moments = std::make_unique<WeightsReader>(directory / kMomentsFile);
   }
   load_class(c, TensorClass::kWeight, weights.get());
   if (agree(c, moments != nullptr)) load_class(c, TensorClass::kOptimizer, moments.get());
@@ -331,7 +273,7 @@ void check_weights(const Plan& plan, const std::filesystem::path& directory) {
 void check_state(const Plan& plan, const std::filesystem::path& directory) {
   check_weights(plan, directory);
   if (has_moments(plan, directory))
-    check_class(plan, TensorClass::kOptimizer, WeightsReader(directory / kMoments));
+    check_class(plan, TensorClass::kOptimizer, WeightsReader(directory / kMomentsFile));
 }
 
 }  // namespace hyperrun

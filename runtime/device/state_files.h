@@ -26,15 +26,22 @@ struct StateContext {
   Group& everyone;  // all devices of the plan, in order
 };
 
-// Saves the state. `extra` are further files of the directory, by name (config.json, tokenizer.json). Throws
-// kUnwritable on device 0.
-void save_state(const StateContext& context, const std::filesystem::path& directory,
-                const TrainerState& trainer, const std::map<std::string, std::string>& extra);
+// What a checkpoint has besides the state of the devices.
+struct Unsplit {
+  TrainerState trainer;
+  std::map<std::string, std::string> files;  // by name: config.json, tokenizer.json
+};
 
-// The same as a part of a checkpoint: `directory` lies in one that appears at once, and is filled in place. A
+// Saves the state while no device does anything else (state_saver.h saves beside the steps). Throws
+// kUnwritable on device 0, once all devices have taken part.
+void save_state(const StateContext& context, const std::filesystem::path& directory, const Unsplit& unsplit);
+
+// Writes what is not split among devices. Throws kUnwritable.
+void write_unsplit(const std::filesystem::path& directory, const Unsplit& unsplit);
+
+// Saves the state as a part of a checkpoint: `directory` lies in one that appears at once, and is filled in place. A
 // plan without moments has no file of them.
-void save_part(const StateContext& context, const std::filesystem::path& directory,
-               const TrainerState& trainer, const std::map<std::string, std::string>& extra);
+void save_part(const StateContext& context, const std::filesystem::path& directory, const Unsplit& unsplit);
 
 // Loads the state. Without optimizer.safetensors (another program's checkpoint) the moments stay as they are.
 // Throws kMissingFile or kBadCheckpoint on device 0.

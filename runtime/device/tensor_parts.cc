@@ -11,8 +11,12 @@ std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role
   return plan.mesh.group(plan.mesh.group(0, plan.role_axes)[role], split);
 }
 
-void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
-               std::byte* whole, std::byte* part, PartCopy direction) {
+namespace {
+
+// Calls `visit` with each run of bytes [from, from + bytes) of the device's part.
+template <class Visit>
+void visit_runs(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
+                Visit visit) {
   const std::vector<std::int64_t> local = local_shape(t.shape, t.layout, mesh);
   // Dimensions from `inner` on are held whole, so that one run spans them and the part of the dimension
   // before.
@@ -32,14 +36,29 @@ void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t 
     }
     const std::int64_t skipped = at % run;
     const std::int64_t n = std::min(run - skipped, from + bytes - at);
-    std::byte* in_whole = whole + offset + skipped;
-    std::byte* in_part = part + (at - from);
-    if (direction == PartCopy::kIntoWhole)
-      std::memcpy(in_whole, in_part, static_cast<std::size_t>(n));
-    else
-      std::memcpy(in_part, in_whole, static_cast<std::size_t>(n));
+    visit(PartRun{at, offset + skipped, n});
     at += n;
   }
+}
+
+}  // namespace
+
+std::vector<PartRun> part_runs(const StateTensor& t, const Mesh& mesh, int device) {
+  std::vector<PartRun> runs;
+  visit_runs(t, mesh, device, 0, t.bytes.value, [&](const PartRun& run) { runs.push_back(run); });
+  return runs;
+}
+
+void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
+               std::byte* whole, std::byte* part, PartCopy direction) {
+  visit_runs(t, mesh, device, from, bytes, [&](const PartRun& run) {
+    std::byte* in_whole = whole + run.whole;
+    std::byte* in_part = part + (run.part - from);
+    if (direction == PartCopy::kIntoWhole)
+      std::memcpy(in_whole, in_part, static_cast<std::size_t>(run.bytes));
+    else
+      std::memcpy(in_part, in_whole, static_cast<std::size_t>(run.bytes));
+  });
 }
 
 }  // namespace hyperrun

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "runtime/ir/program.h"
@@ -10,6 +11,16 @@ namespace hyperrun {
 
 // One device of a role for each different part: those whose other coordinates are 0.
 std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role);
+
+// A run of bytes that are contiguous both in a device's part and in the whole tensor.
+struct PartRun {
+  std::int64_t part = 0;   // first byte in the part
+  std::int64_t whole = 0;  // first byte in the whole tensor
+  std::int64_t bytes = 0;
+};
+
+// All runs of the device's part, in its order.
+std::vector<PartRun> part_runs(const StateTensor& t, const Mesh& mesh, int device);
 
 enum class PartCopy { kIntoWhole, kOutOfWhole };
 

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -51,6 +52,18 @@ PlanWorld world_of(const Session& session, World& world, int first_key) {
   return {world, std::move(ranks), first_key};
 }
 
+SaverOptions saver_options(const Session& session) {
+  const RunSpec& run = session.job.run;
+  SaverOptions options;
+  options.copies = copies_folder(session.run_directory, session.name);
+  options.keeps_copies = run.copy_every > 0;
+  options.kept = {run.keep_last, run.keep_every};
+  // Programs save one after the other. Until all of them have, the step before is the last that all have.
+  if (!session.name.empty() && run.keep_last > 0) ++options.kept.last;
+  options.warn = [](const std::string& problem) { std::fprintf(stderr, "warning: %s\n", problem.c_str()); };
+  return options;
+}
+
 }  // namespace
 
 PlanDevice::PlanDevice(const Session& session, std::shared_ptr<const std::vector<std::int32_t>> tokens,
@@ -60,6 +73,7 @@ PlanDevice::PlanDevice(const Session& session, std::shared_ptr<const std::vector
       world_(world_of(session, shared.world, first_key)),
       everyone_(world_.make_group_of_all(keys_of(session.plan) - 1)),
       tokens_(std::move(tokens)),
+      saver_(state(), saver_options(session)),
       shift_(clock_shift()) {
   const Job& job = session_.job;
   if (!tokens_->empty()) {
@@ -88,7 +102,9 @@ tasks::InvocationDone PlanDevice::run(std::int32_t program, const tasks::Invocat
   tasks::InvocationDone done;
   if (program == kSaveProgram) flip(invocation);
   if (program == kSaveProgram)
-    save(invocation.step);
+    save(invocation);
+  else if (program == kCopyProgram)
+    saver_.copy(unsplit(invocation.step));
   else if (program == kLoadProgram)
     load_state(state(), session_.job.run.resume);
   else if (program == kLoadWeightsProgram)
@@ -141,21 +157,25 @@ void PlanDevice::flip(const tasks::Invocation& invocation) const {
   spdlog::warn("a fault is injected: {} flips", place);
 }
 
-TrainerState PlanDevice::trainer_state(std::int64_t step) const {
+Unsplit PlanDevice::unsplit(std::int64_t step) const {
   const TrainingSpec& t = session_.job.training;
   const std::int64_t samples = session_.first_sample + (step - session_.first_step) * t.batch;
-  return {.next_step = step,
-          .seed = session_.job.run.seed,
-          .next_sample = samples,
-          .with = TrainedWith{t.steps, t.batch, t.warmup_steps, t.lr, t.min_lr, session_.job.model.sequence}};
+  return {.trainer = {.next_step = step,
+                      .seed = session_.job.run.seed,
+                      .next_sample = samples,
+                      .with = TrainedWith{t.steps, t.batch, t.warmup_steps, t.lr, t.min_lr,
+                                          session_.job.model.sequence}},
+          .files = session_.checkpoint_files};
 }
 
 std::filesystem::path PlanDevice::checkpoint(std::int64_t step) const {
-  return std::filesystem::path(session_.run_directory) / "checkpoints" / fmt::format("step-{:06}", step);
+  return std::filesystem::path(session_.run_directory) / "checkpoints" / checkpoint_name(step);
 }
 
-void PlanDevice::save(std::int64_t step) const {
-  save_state(state(), checkpoint(step), trainer_state(step), session_.checkpoint_files);
+void PlanDevice::save(const tasks::Invocation& invocation) {
+  const bool beside = invocation.scalars.contains(kBeside);
+  saver_.save(checkpoint(invocation.step), unsplit(invocation.step),
+              beside ? StateSaver::Return::kOnceCopied : StateSaver::Return::kOnceWritten);
 }
 
 void PlanDevice::begin_checkpoint(std::int64_t step) {
@@ -170,7 +190,7 @@ void PlanDevice::save_part_of(std::int64_t step, const std::string& part) const 
         .at(checkpoint(step).string())
         .legal("a run directory that the hosts of all programs' first devices share")
         .fix("put run.directory on a file system that they share");
-  save_part(state(), whole / part, trainer_state(step), session_.checkpoint_files);
+  save_part(state(), whole / part, unsplit(step));
 }
 
 void PlanDevice::end_checkpoint(const std::string& programs_state) {

@@ -11,6 +11,7 @@
 #include "runtime/control/device_link.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/state_files.h"
+#include "runtime/device/state_saver.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/rank/device_progress.h"
@@ -43,19 +44,20 @@ class PlanDevice {
   void look_up_durations();
   void compute(std::size_t program, const tasks::Invocation& invocation, tasks::InvocationDone& done);
   StateContext state() const { return {session_.plan, shared_.memory, world_, everyone_}; }
-  void save(std::int64_t step) const;
+  void save(const tasks::Invocation& invocation);
   void flip(const tasks::Invocation& invocation) const;
   std::filesystem::path checkpoint(std::int64_t step) const;
   void begin_checkpoint(std::int64_t step);
   void save_part_of(std::int64_t step, const std::string& part) const;
   void end_checkpoint(const std::string& programs_state);
-  TrainerState trainer_state(std::int64_t step) const;
+  Unsplit unsplit(std::int64_t step) const;
 
   const Session& session_;
   const SharedParts shared_;
   const PlanWorld world_;
   Group& everyone_;
   std::shared_ptr<const std::vector<std::int32_t>> tokens_;
+  StateSaver saver_;
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;

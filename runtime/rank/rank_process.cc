@@ -14,6 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
+#include "runtime/device/copies_folder.h"
 #include "runtime/process/spawn.h"
 #include "runtime/process/stale_segments.h"
 #include "runtime/rank/device_progress.h"
@@ -95,6 +96,7 @@ Error current_error() {
 // Ends the process without MPI_Finalize. mpirun may be gone, so the process removes its shared memory itself.
 [[noreturn]] void leave(Code why) {
   process::remove_segments_of_own_job();
+  leave_copies();
   _exit(static_cast<int>(exit_code(why)));
 }
 

@@ -121,14 +121,7 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }
 
-constexpr std::string_view kStep = "step-";
-
 }  // namespace
-
-std::int64_t saved_step(const std::filesystem::path& checkpoint) {
-  const std::string name = checkpoint.filename();
-  return name.starts_with(kStep) ? std::atoll(name.c_str() + kStep.size()) : -1;
-}
 
 void set_resume(Job& job, const std::string& path) {
   if (!path.empty() && !std::filesystem::exists(path))
@@ -156,7 +149,7 @@ std::vector<std::filesystem::path> checkpoints_after(const std::filesystem::path
 }
 
 void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints) {
-  remove_unfinished(checkpoints, kStep);
+  remove_unfinished(checkpoints, "step-");
 }
 
 void check_checkpoint(const Job& job, const Plan& plan) {

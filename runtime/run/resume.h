@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/checkpoint_folder.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 
@@ -16,9 +17,6 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 // The checkpoints of a run directory that were saved after more than `step` steps.
 std::vector<std::filesystem::path> checkpoints_after(const std::filesystem::path& run_directory,
                                                      std::int64_t step);
-
-// The step in a checkpoint's name, -1 if it has none: "step-000400" has 400.
-std::int64_t saved_step(const std::filesystem::path& checkpoint);
 
 // Removes checkpoints that a killed device has left half written in a folder of checkpoints.
 void remove_unfinished_checkpoints(const std::filesystem::path& checkpoints);

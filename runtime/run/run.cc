@@ -104,6 +104,9 @@ void Run::prepare(const OnThisHost& here) {
     throw;
   }
   directory_->write(kJobFile, to_textproto(loaded_.job));
+  remove_stale_copies();
+  if (job().run.copy_every > 0)
+    copies_.emplace(copies_folder(directory_->path()), CopiesFolder::AtEnd::kRemove);
 }
 
 int Run::execute(const Starter& starter, Restarts restarts) {
@@ -216,17 +219,27 @@ bool Run::go_on_after(control::Outcome& outcome, Nanos failed, const Restarts& r
   return true;
 }
 
-// Removes what was saved after the last comparison of the devices' state that has found nothing.
+// Removes what was saved or copied after the last comparison of the devices' state that has found nothing.
 void Run::remove_untrusted_checkpoints(std::int64_t trusted) const {
-  for (const fs::path& checkpoint : checkpoints_after(directory_->path(), trusted)) {
+  std::vector<fs::path> untrusted = checkpoints_after(directory_->path(), trusted);
+  if (copies_)
+    for (const fs::path& copy : checkpoints_after(copies_->path(), trusted)) untrusted.push_back(copy);
+  for (const fs::path& checkpoint : untrusted) {
     std::fprintf(stderr, "removed %s: it may hold the corrupted state\n", checkpoint.c_str());
     fs::remove_all(checkpoint);
   }
 }
 
+// The newest, on the disk or in this host's memory.
 std::optional<fs::path> Run::last_checkpoint() const {
-  const fs::path found = find_checkpoint(directory_->path());
-  return found == directory_->path() ? std::nullopt : std::optional(found);
+  std::optional<fs::path> last;
+  const auto look = [&last](const fs::path& folder) {
+    const fs::path found = find_checkpoint(folder);
+    if (found != folder && (!last || saved_step(found) > saved_step(*last))) last = found;
+  };
+  look(directory_->path());
+  if (copies_) look(copies_->path());
+  return last;
 }
 
 void Run::write_manifest(const Recorder& recorder, const control::Outcome* outcome) const {

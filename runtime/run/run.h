@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/control/controller.h"
+#include "runtime/device/copies_folder.h"
 #include "runtime/rank/room.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/run/arguments.h"
@@ -57,6 +58,7 @@ class Run {
   std::unique_ptr<RunKind> kind_;
   std::optional<RunDirectory> directory_;
   std::int32_t left_ = 0;  // devices for which the layout was chosen; it may use fewer
+  std::optional<CopiesFolder> copies_;  // none if the state is not copied
 };
 
 }  // namespace hyperrun

@@ -42,11 +42,16 @@ std::optional<tasks::Invocation> TrainingDriver::next() {
       return tasks::Invocation{.program = kCompareProgram, .step = step_};
     case Stage::kSave:
       if (sound_steps_ < step_ || (compares() && clean_ < step_)) return std::nullopt;
-      stage_ = compares() ? Stage::kCompareSaved : after_save();
-      return tasks::Invocation{.program = kSaveProgram, .step = step_};
+      after_saved_ = after_save();
+      stage_ = compares() ? Stage::kCompareSaved : after_saved_;
+      return save();
     case Stage::kCompareSaved:
-      stage_ = after_save();
+      stage_ = after_saved_;
       return tasks::Invocation{.program = kCompareProgram, .step = step_};
+    case Stage::kCopy:
+      if (sound_steps_ < step_ || (compares() && clean_ < step_)) return std::nullopt;
+      stage_ = Stage::kTrain;
+      return tasks::Invocation{.program = kCopyProgram, .step = step_};
     case Stage::kPaused: return std::nullopt;
     case Stage::kGenerate: return generation_pass();
   }
@@ -61,6 +66,13 @@ tasks::Invocation TrainingDriver::train() {
   if (options_.on_step) options_.on_step(step_);
   ++step_;
   stage_ = after_step();
+  return i;
+}
+
+// The last checkpoint is waited for, so that the run has it when it ends or generates.
+tasks::Invocation TrainingDriver::save() const {
+  tasks::Invocation i{.program = kSaveProgram, .step = step_};
+  if (after_saved_ == Stage::kTrain) i.scalars[kBeside] = std::int64_t{1};
   return i;
 }
 
@@ -126,7 +138,8 @@ TrainingDriver::Stage TrainingDriver::after_init() const {
 TrainingDriver::Stage TrainingDriver::after_step() const {
   const Stage next = after_comparison();
   if (!compares()) return next;
-  return next == Stage::kSave || step_ % session().job.run.integrity.every == 0 ? Stage::kCompare : next;
+  const bool keeps = next == Stage::kSave || next == Stage::kCopy;
+  return keeps || step_ % session().job.run.integrity.every == 0 ? Stage::kCompare : next;
 }
 
 TrainingDriver::Stage TrainingDriver::after_save() const {
@@ -136,10 +149,12 @@ TrainingDriver::Stage TrainingDriver::after_save() const {
 
 // The stage after a step if no comparison comes between.
 TrainingDriver::Stage TrainingDriver::after_comparison() const {
-  const std::int32_t every = session().job.run.checkpoint_every;
+  const auto due = [this](std::int32_t every) { return every > 0 && step_ % every == 0; };
+  const RunSpec& run = session().job.run;
   const bool last = step_ == session().job.training.steps;
   if (!options_.keeps_results) return last ? Stage::kGenerate : Stage::kTrain;
-  return last || (every > 0 && step_ % every == 0) ? Stage::kSave : Stage::kTrain;
+  if (last || due(run.checkpoint_every)) return Stage::kSave;
+  return due(run.copy_every) ? Stage::kCopy : Stage::kTrain;
 }
 
 }  // namespace hyperrun

@@ -6,7 +6,8 @@
 // each save: a save waits for the first comparison, and the second tells that what was saved can be trusted.
 //
 // The order does not depend on results, so invocations are issued as fast as the devices take them. But a
-// save waits for the results of the steps before it, so that a diverged state is never saved. On the paced
+// save waits for the results of the steps before it, so that a diverged state is never saved. It is done once
+// the state is copied, except for the last, which is done once it is written. On the paced
 // clock every step waits for the one before, because each step is measured separately.
 #pragma once
 
@@ -53,9 +54,10 @@ class TrainingDriver : public SessionDriver {
   void done(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results) override;
 
  private:
-  enum class Stage { kInit, kLoad, kTrain, kCompare, kSave, kCompareSaved, kGenerate, kPaused };
+  enum class Stage { kInit, kLoad, kTrain, kCompare, kSave, kCompareSaved, kCopy, kGenerate, kPaused };
 
   tasks::Invocation train();
+  tasks::Invocation save() const;
   void trained(const tasks::Invocation& invocation, std::span<const tasks::InvocationDone> results);
   void compared(std::int64_t step, std::span<const tasks::InvocationDone> results);
   std::optional<tasks::Invocation> generation_pass();
@@ -70,6 +72,7 @@ class TrainingDriver : public SessionDriver {
   TrainingOptions options_;
   std::optional<PacedClock> paced_clock_;
   Stage stage_ = Stage::kInit;
+  Stage after_saved_ = Stage::kTrain;  // what follows the save that was issued last
   std::int64_t step_;         // the next step to issue
   std::int64_t sound_steps_;  // number of steps with finite results
   Divergence divergence_;

@@ -36,7 +36,9 @@ class Driven : public ::testing::Test {
   }
 
   static std::string title(const Session& session, const tasks::Invocation& i) {
-    if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
+    if (i.program == kSaveProgram)
+      return "save " + std::to_string(i.step) + (i.scalars.contains(kBeside) ? " beside" : "");
+    if (i.program == kCopyProgram) return "copy " + std::to_string(i.step);
     if (i.program == kCompareProgram) return "compare " + std::to_string(i.step);
     const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
     return name == "train" ? "train " + std::to_string(i.step) : name;
@@ -97,9 +99,30 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   done(5);
   EXPECT_THAT(issued(), ElementsAre());
   done(4);
-  EXPECT_THAT(issued(), ElementsAre("save 2", "train 2", "train 3"));
+  EXPECT_THAT(issued(), ElementsAre("save 2 beside", "train 2", "train 3"));
   done(InvocationStats{});
   done(3);
+  done(2);
+  EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
+}
+
+// Steps between checkpoints are copied, and a copy waits as a save does.
+TEST_F(Driven, StepsBetweenCheckpointsAreCopied) {
+  session_.job.run.copy_every = 1;
+  driver_.emplace(session_, *recorder_);
+  driver_->on_ready({{.rank = 0, .host = "a"}});
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0"));
+  done(InvocationStats{});
+  EXPECT_THAT(issued(), ElementsAre());
+  done(5);
+  EXPECT_THAT(issued(), ElementsAre("copy 1", "train 1"));
+  done(InvocationStats{});
+  done(4);
+  EXPECT_THAT(issued(), ElementsAre("save 2 beside", "train 2"));
+  done(InvocationStats{});
+  done(3);
+  EXPECT_THAT(issued(), ElementsAre("copy 3", "train 3"));
+  done(InvocationStats{});
   done(2);
   EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }

@@ -89,6 +89,7 @@ class Run {
         plan_, threads_.memory(d), world, feed_,
         {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed, .observer = observer});
     const StateContext state{plan_, threads_.memory(d), world, world.make_group(31, all)};
+    const auto beside_steps = options_.beside_steps ? options_.beside_steps(state) : nullptr;
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
     const Pace pace{&durations, options_.dilation};
@@ -106,6 +107,7 @@ class Run {
       const InvocationResult& r =
           executor.run(index_of("train"), scalars, true, options_.durations ? &pace : nullptr);
       if (options_.after_step) options_.after_step(d, s);
+      if (beside_steps) beside_steps(s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       const std::lock_guard lock(outputs_);
       for (const auto& [name, value] : r.outputs) {
@@ -114,7 +116,8 @@ class Run {
         list[static_cast<std::size_t>(s - options_.first_step)] = value;
       }
     }
-    if (!options_.save_to.empty()) save_state(state, options_.save_to, {steps, job_.run.seed}, {});
+    if (!options_.save_to.empty())
+      save_state(state, options_.save_to, {.trainer = {steps, job_.run.seed}, .files = {}});
     generate(d, executor);
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/device/executor.h"
+#include "runtime/device/state_files.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 
@@ -25,6 +26,8 @@ struct RunOptions {
   decltype(Feed::batch) batch;                                     // source of tokens; empty: a made-up text
   std::function<void(int device, std::int64_t step)> before_step;  // may throw, to be a device that fails
   std::function<void(int device, std::int64_t step)> after_step;
+  // Makes for each device what is called after each of its steps, for collective work on its state.
+  std::function<std::function<void(std::int64_t step)>(const StateContext&)> beside_steps;
   // Called when an instruction of a device has ended, with the addresses of its operands.
   std::function<void(int device, const Program&, std::size_t instr, const Addresses&)> observer;
   // The duration of each instruction of a training step; empty: as long as its work. Needs thread_per_stream.

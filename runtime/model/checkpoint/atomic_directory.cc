@@ -128,6 +128,15 @@ void recover_directory(const fs::path& final_path) {
   if (!fs::exists(place, error) && fs::is_directory(old, error)) rename_or_fail(old, place);
 }
 
+void remove_directory(const fs::path& path) try {
+  const fs::path partial = partial_of(without_slash(path));
+  fs::remove_all(partial);
+  rename_or_fail(path, partial);
+  fs::remove_all(partial);
+} catch (const fs::filesystem_error& e) {
+  throw Error(Code::kUnwritable, e.what()).at(path.string());
+}
+
 void remove_unfinished(const fs::path& folder, std::string_view prefix) {
   const std::string begin = "." + std::string(prefix);
   std::vector<fs::path> left;

@@ -67,6 +67,10 @@ class AtomicDirectory {
 // look.
 void recover_directory(const std::filesystem::path& final_path);
 
+// Removes a directory. A kill meanwhile leaves what remove_unfinished() finds, and never a part under the
+// directory's own name. Throws kUnwritable.
+void remove_directory(const std::filesystem::path& path);
+
 // Removes what killed writers left in `folder` of directories whose names begin with `prefix`. What a living
 // process is writing stays. Errors are ignored: the next call finds the rest.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);

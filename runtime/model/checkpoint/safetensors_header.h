@@ -20,6 +20,10 @@ struct SafetensorsHeader {
   Metadata metadata;
 };
 
+// The header of a file whose data is laid out in the order of `tensors`, with unique names. {"format": "pt"}
+// is added to `metadata`: Hugging Face's loader asks for it.
+SafetensorsHeader lay_out(const std::vector<TensorInfo>& tensors, Metadata metadata = {});
+
 // Longer headers are refused, as by the reference implementation, before memory is taken for them.
 inline constexpr std::int64_t kMaxHeaderBytes = 100'000'000;
 

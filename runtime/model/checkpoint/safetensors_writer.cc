@@ -11,24 +11,31 @@ std::int64_t TensorInfo::elements() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorInfo> tensors,
-                                     Metadata metadata)
-    : tensors_(std::move(tensors)) {
-  SafetensorsHeader header;
-  header.metadata = std::move(metadata);
+SafetensorsHeader lay_out(const std::vector<TensorInfo>& tensors, Metadata metadata) {
+  SafetensorsHeader header{.tensors = {}, .metadata = std::move(metadata)};
   header.metadata.emplace("format", "pt");
   std::set<std::string_view> names;
   std::int64_t end = 0;
-  for (const TensorInfo& tensor : tensors_) {
+  for (const TensorInfo& tensor : tensors) {
     HR_CHECK(names.insert(tensor.name).second && tensor.name != "__metadata__", tensor.name);
     header.tensors.push_back({tensor, end});
-    begin_.push_back(end);
-    missing_.push_back(tensor.bytes());
     end += tensor.bytes();
   }
+  return header;
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorInfo> tensors,
+                                     Metadata metadata)
+    : tensors_(std::move(tensors)) {
+  const SafetensorsHeader header = lay_out(tensors_, std::move(metadata));
   const std::string encoded = encode_header(header);
-  for (std::int64_t& begin : begin_) begin += std::ssize(encoded);
-  file_ = std::make_unique<AtomicFile>(path, std::ssize(encoded) + end);
+  std::int64_t end = std::ssize(encoded);
+  for (const PlacedTensor& tensor : header.tensors) {
+    begin_.push_back(std::ssize(encoded) + tensor.begin);
+    missing_.push_back(tensor.info.bytes());
+    end += tensor.info.bytes();
+  }
+  file_ = std::make_unique<AtomicFile>(path, end);
   file_->write(0, std::as_bytes(std::span(encoded)));
 }
 
