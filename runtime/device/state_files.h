@@ -39,8 +39,8 @@ void save_state(const StateContext& context, const std::filesystem::path& direct
 // Writes what is not split among devices. Throws kUnwritable.
 void write_unsplit(const std::filesystem::path& directory, const Unsplit& unsplit);
 
-// Saves the state as a part of a checkpoint: `directory` lies in one that appears at once, and is filled in place. A
-// plan without moments has no file of them.
+// Saves the state as a part of a checkpoint: `directory` lies in one that appears at once, and is filled in
+// place. A plan without moments has no file of them.
 void save_part(const StateContext& context, const std::filesystem::path& directory, const Unsplit& unsplit);
 
 // Loads the state. Without optimizer.safetensors (another program's checkpoint) the moments stay as they are.

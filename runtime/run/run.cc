@@ -120,10 +120,10 @@ int Run::execute(const Starter& starter, Restarts restarts) {
   left_ = devices();
   Fleet fleet(loaded_.job.supernode, chaos, starter.survivors);
   control::Outcome outcome;
+  std::unique_ptr<RunDriver> driver;  // the last one is asked for results at the end
   for (bool again = true; again;) {
     write_manifest(*recorder, nullptr);
-    const std::unique_ptr<RunDriver> driver =
-        kind_->make_driver([&](std::int64_t step) { return fleet.left(step) > left_; });
+    driver = kind_->make_driver([&](std::int64_t step) { return fleet.left(step) > left_; });
     Nanos failed{};
     driver->inject(chaos);
     driver->when_failed([&](const Error& cause) {

@@ -57,7 +57,7 @@ class Run {
   Nanos started_;
   std::unique_ptr<RunKind> kind_;
   std::optional<RunDirectory> directory_;
-  std::int32_t left_ = 0;  // devices for which the layout was chosen; it may use fewer
+  std::int32_t left_ = 0;               // devices for which the layout was chosen; it may use fewer
   std::optional<CopiesFolder> copies_;  // none if the state is not copied
 };
 

@@ -23,8 +23,9 @@ void RunDriver::on_failed(const Error& cause) {
 
 void RunDriver::issuing(tasks::Invocation& invocation, std::span<const std::int32_t> devices) {
   const std::int32_t program = invocation.program % kProgramsOfASession;
-  if (chaos_ == nullptr || program == kCompareProgram) return;  // a comparison is no part of a step
-  const bool saves = program == kSaveProgram || program == kSavePartProgram;
+  const bool saves = program == kSaveProgram || program == kSavePartProgram,
+             computes = program < kSaveProgram;
+  if (chaos_ == nullptr || !(saves || computes)) return;  // comparing and copying are no parts of a step
   chaos_->add_fault(invocation, saves,
                     [&](std::int32_t d) { return std::ranges::find(devices, d) != devices.end(); });
 }

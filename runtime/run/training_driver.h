@@ -73,8 +73,8 @@ class TrainingDriver : public SessionDriver {
   std::optional<PacedClock> paced_clock_;
   Stage stage_ = Stage::kInit;
   Stage after_saved_ = Stage::kTrain;  // what follows the save that was issued last
-  std::int64_t step_;         // the next step to issue
-  std::int64_t sound_steps_;  // number of steps with finite results
+  std::int64_t step_;                  // the next step to issue
+  std::int64_t sound_steps_;           // number of steps with finite results
   Divergence divergence_;
   std::optional<StateComparison> comparison_;  // nullopt: nothing is compared
   std::int64_t clean_, saved_;  // number of steps at the last clean comparison, at the last save
