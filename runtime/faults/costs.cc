@@ -5,14 +5,14 @@
 namespace hyperrun {
 namespace {
 
-double time_on_disk(const FaultSpec& spec, const FaultedRun& run) {
+double time_on_disk(const FaultModel& spec, const FaultedRun& run) {
   const FaultStorage& s = spec.storage;
   double rate = s.bandwidth;
   if (s.device_bandwidth > 0) rate = std::min(rate, s.device_bandwidth * run.devices);
   return rate > 0 ? run.state_bytes / rate : 0;
 }
 
-SaveCost disk_cost(const FaultSpec& spec, const FaultedRun& run) {
+SaveCost disk_cost(const FaultModel& spec, const FaultedRun& run) {
   const double write = spec.save.write_time > 0 ? spec.save.write_time : time_on_disk(spec, run);
   if (!spec.save.beside) return {write, write};
   const double snapshot = spec.save.snapshot > 0 ? run.state_bytes / (spec.save.snapshot * run.devices) : 0;
@@ -21,7 +21,7 @@ SaveCost disk_cost(const FaultSpec& spec, const FaultedRun& run) {
 
 }  // namespace
 
-FaultCosts costs_of(const FaultSpec& spec, const FaultedRun& run) {
+FaultCosts costs_of(const FaultModel& spec, const FaultedRun& run) {
   FaultCosts costs{.step = run.step, .disk = disk_cost(spec, run)};
   costs.read = spec.save.read_time > 0 ? spec.save.read_time : time_on_disk(spec, run);
   const double copying = run.state_bytes / (spec.copies.bandwidth * run.devices);

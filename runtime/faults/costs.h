@@ -1,9 +1,9 @@
-// What a run's steps, saves and restarts take, from its state and the figures of a FaultSpec.
+// What a run's steps, saves and restarts take, from its state and the figures of a FaultModel.
 #pragma once
 
 #include <cstdint>
 
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 
 namespace hyperrun {
 
@@ -32,7 +32,7 @@ struct FaultCosts {
   double fetch = 0;  // of a copy from another host's memory
 };
 
-FaultCosts costs_of(const FaultSpec& spec, const FaultedRun& run);
+FaultCosts costs_of(const FaultModel& spec, const FaultedRun& run);
 
 // The share of the run's speed that fewer devices reach: their share of the batch, over the time of their
 // step.

@@ -28,10 +28,10 @@ class Random {
 
 }  // namespace
 
-std::vector<Fault> draw_faults(const FaultSpec& spec, std::int32_t devices, std::uint64_t seed) {
-  std::array<double, kFaultKinds> until{};  // sums of the rates
+std::vector<Fault> draw_faults(const FaultModel& spec, std::int32_t devices, std::uint64_t seed) {
+  std::array<double, kModelledFaults> until{};  // sums of the rates
   double rate = 0;
-  for (std::size_t k = 0; k < kFaultKinds; ++k)
+  for (std::size_t k = 0; k < kModelledFaults; ++k)
     until[k] = rate += fault_rate(spec, static_cast<FaultKind>(k), devices);
   std::vector<Fault> faults;
   if (rate <= 0) return faults;
@@ -43,7 +43,7 @@ std::vector<Fault> draw_faults(const FaultSpec& spec, std::int32_t devices, std:
        time -= std::log1p(-random.uniform()) / rate) {
     const double which = random.uniform() * rate;
     std::size_t kind = 0;
-    while (kind + 1 < kFaultKinds && which >= until[kind]) ++kind;
+    while (kind + 1 < kModelledFaults && which >= until[kind]) ++kind;
     Fault fault{.time = time, .kind = static_cast<FaultKind>(kind), .place = random.uniform() * devices};
     fault.lasting = random.uniform() < spec.unit(fault.kind).lasting;
     fault.partner = random.uniform();

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 
 namespace hyperrun {
 
@@ -19,6 +19,6 @@ struct Fault {
 
 // The faults of `devices` devices, spares among them, over the horizon of the spec, in order. Each kind's are
 // a Poisson process.
-std::vector<Fault> draw_faults(const FaultSpec& spec, std::int32_t devices, std::uint64_t seed);
+std::vector<Fault> draw_faults(const FaultModel& spec, std::int32_t devices, std::uint64_t seed);
 
 }  // namespace hyperrun

@@ -49,11 +49,11 @@ FaultOutcome mean_of(const std::vector<FaultOutcome>& outcomes) {
   return mean;
 }
 
-std::int64_t most_steps(const FaultSpec& spec, const FaultedRun& run) {
+std::int64_t most_steps(const FaultModel& spec, const FaultedRun& run) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(spec.horizon / run.step));
 }
 
-FaultIntervals intervals_of(const FaultSpec& spec, const FaultPolicy& policy, const FaultScale& scale) {
+FaultIntervals intervals_of(const FaultModel& spec, const FaultPolicy& policy, const FaultScale& scale) {
   const SaveCost& save = policy.copies ? scale.costs.copy : scale.costs.disk;
   const FaultDelays& d = spec.delays;
   FaultIntervals found;
@@ -82,7 +82,7 @@ std::vector<FaultPoint> curve_of(FaultWalk what, const FaultIntervals& intervals
   return curve;
 }
 
-FaultRow row_of(const FaultSpec& spec, const FaultPolicy& policy, const FaultScale& scale,
+FaultRow row_of(const FaultModel& spec, const FaultPolicy& policy, const FaultScale& scale,
                 const Histories& histories) {
   FaultRow row{.policy = policy, .interval = intervals_of(spec, policy, scale)};
   const FaultWalk what{spec, policy, scale.run, scale.costs, row.interval.best_steps};
@@ -95,7 +95,7 @@ FaultRow row_of(const FaultSpec& spec, const FaultPolicy& policy, const FaultSca
   return row;
 }
 
-FaultScale scale_of(const FaultSpec& spec, FaultedRun run, std::int32_t devices) {
+FaultScale scale_of(const FaultModel& spec, FaultedRun run, std::int32_t devices) {
   run.devices = devices;
   const double rate = fault_rate(spec, devices);
   FaultScale scale{.run = run, .costs = costs_of(spec, run)};
@@ -120,7 +120,7 @@ Spread spread_of(const std::vector<double>& values) {
   return {mean, values.size() < 2 ? 0 : student(n - 1) * std::sqrt(squares / (n - 1) / n)};
 }
 
-FaultStudy study_faults(const FaultSpec& spec, const FaultedRun& run) {
+FaultStudy study_faults(const FaultModel& spec, const FaultedRun& run) {
   FaultStudy study{.spec = spec};
   const std::vector<std::int32_t> scales = spec.scales.empty() ? std::vector{run.devices} : spec.scales;
   for (const std::int32_t devices : scales) study.scales.push_back(scale_of(spec, run, devices));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/faults/costs.h"
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 #include "runtime/faults/policy.h"
 #include "runtime/faults/walk.h"
 
@@ -50,11 +50,11 @@ struct FaultScale {
 
 struct FaultStudy {
   std::string job;
-  FaultSpec spec;
+  FaultModel spec;
   std::vector<FaultScale> scales;
   std::string smaller;  // what is assumed of steps with fewer replicas, as a sentence
 };
 
-FaultStudy study_faults(const FaultSpec& spec, const FaultedRun& run);
+FaultStudy study_faults(const FaultModel& spec, const FaultedRun& run);
 
 }  // namespace hyperrun

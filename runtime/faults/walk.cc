@@ -45,7 +45,7 @@ struct Segment {
 class Walk {
  public:
   Walk(const FaultWalk& what, std::span<const Fault> faults) : what_(what), faults_(faults) {
-    const FaultSpec& spec = what.spec;
+    const FaultModel& spec = what.spec;
     wanted_ = what.run.devices;
     world_ = {wanted_, what.run.replica};
     healthy_ = wanted_ + (what.policy.spares ? spares_of(spec, wanted_) : 0);

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "runtime/faults/costs.h"
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 #include "runtime/faults/fault_trace.h"
 #include "runtime/faults/policy.h"
 
@@ -31,7 +31,7 @@ struct FaultOutcome {
 // What a walk goes through. `save_every`: steps between two saves; of a policy with copies, between two
 // copies.
 struct FaultWalk {
-  const FaultSpec& spec;
+  const FaultModel& spec;
   const FaultPolicy& policy;
   FaultedRun run;
   FaultCosts costs;

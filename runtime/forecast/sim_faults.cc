@@ -85,7 +85,7 @@ SmallerWorld smaller_world(const Job& job, double step) {
           "with fewer replicas their share of the batch is left out, and a step is taken to last as long"};
 }
 
-void check_scales(const FaultSpec& spec, const FaultedRun& run) {
+void check_scales(const FaultModel& spec, const FaultedRun& run) {
   for (const std::int32_t devices : spec.scales)
     if (devices < 1 || devices % run.replica != 0)
       throw Error(Code::kBadValue,
@@ -104,7 +104,7 @@ int simulate_faults(const LoadedJob& loaded, const SimArguments& arguments) {
         .at("--faults")
         .legal("a job without programs")
         .fix("make a job of the program that trains");
-  FaultSpec spec = load_faults(arguments.faults);
+  FaultModel spec = load_faults(arguments.faults);
   if (!arguments.devices.empty()) spec.scales = arguments.devices;
   const Job& job = loaded.job;
   if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");

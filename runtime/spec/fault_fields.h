@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 #include "runtime/faults/policy.h"
 #include "runtime/spec/job_fields.h"
 
@@ -65,7 +65,7 @@ void fields(Visitor& v, FaultCopies& c) {
 }
 
 template <class Visitor>
-void fields(Visitor& v, FaultSpec& s) {
+void fields(Visitor& v, FaultModel& s) {
   v.text("name", s.name, Need::kOptional);
   v.text("about", s.about, Need::kOptional);
   v.optional("device", s.device);

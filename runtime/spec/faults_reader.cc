@@ -19,7 +19,7 @@ namespace {
 // A study draws and walks each fault of each history; this many take some seconds.
 constexpr double kMostFaults = 2e5;
 
-void check_faults(const FaultSpec& spec, const JobSource& source, std::vector<Error>& errors) {
+void check_faults(const FaultModel& spec, const JobSource& source, std::vector<Error>& errors) {
   if (fault_rate(spec, 1) <= 0)
     errors.push_back(Error(Code::kMissingField, "the file says of nothing how often it fails")
                          .at(source.place("device"))
@@ -38,12 +38,12 @@ void check_faults(const FaultSpec& spec, const JobSource& source, std::vector<Er
 
 }  // namespace
 
-FaultSpec parse_faults(std::string_view text, const std::string& path) {
+FaultModel parse_faults(std::string_view text, const std::string& path) {
   JobSource source;
   source.path = path;
   proto::Faults message;
   throw_if_any(parse_text(text, message, source));
-  FaultSpec spec;
+  FaultModel spec;
   spec.name = std::filesystem::path(path).stem();
   std::vector<Error> errors;
   JobFiller filler(message, "", source, errors);
@@ -54,7 +54,7 @@ FaultSpec parse_faults(std::string_view text, const std::string& path) {
   return spec;
 }
 
-FaultSpec load_faults(const std::string& wanted) {
+FaultModel load_faults(const std::string& wanted) {
   std::vector<std::string> names;
   for (const BuiltInText& t : built_in_faults()) {
     if (t.name == wanted) return parse_faults(t.text, std::string(t.name) + ".textproto");

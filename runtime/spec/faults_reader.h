@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/faults/fault_spec.h"
+#include "runtime/faults/fault_model.h"
 #include "runtime/spec/kernel_table_reader.h"
 
 namespace hyperrun {
@@ -16,9 +16,9 @@ std::vector<BuiltInText> built_in_faults();
 // Loads the built-in file or the file that `wanted` names; a relative path is looked up in the working
 // directory. Throws kMissingFile with a list of the built-in ones when there is neither, and JobError with
 // all errors of a file.
-FaultSpec load_faults(const std::string& wanted);
+FaultModel load_faults(const std::string& wanted);
 
 // Parses such a file from memory; `path` names it in messages.
-FaultSpec parse_faults(std::string_view text, const std::string& path);
+FaultModel parse_faults(std::string_view text, const std::string& path);
 
 }  // namespace hyperrun

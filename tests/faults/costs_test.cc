@@ -9,7 +9,7 @@ namespace hyperrun::testing {
 namespace {
 
 TEST(Costs, OfASaveThatBlocksAreBytesOverBandwidth) {
-  FaultSpec spec = some_faults();     // 100 GB/s
+  FaultModel spec = some_faults();     // 100 GB/s
   const FaultedRun run = some_run();  // 6 TB on 1,024 devices
   EXPECT_DOUBLE_EQ(costs_of(spec, run).disk.stall, 60);
   EXPECT_DOUBLE_EQ(costs_of(spec, run).disk.latency, 60);
@@ -22,7 +22,7 @@ TEST(Costs, OfASaveThatBlocksAreBytesOverBandwidth) {
 }
 
 TEST(Costs, OfASaveBesideTheStepsAreTheCopyAndAShareOfTheWriting) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.save = {.beside = true, .snapshot = 2e9, .share = 0.05};
   const double snapshot = 6e12 / 1024 / 2e9;
   const SaveCost disk = costs_of(spec, some_run()).disk;
@@ -49,7 +49,7 @@ TEST(Costs, FewerDevicesTrainTheirShareOfTheBatch) {
 }
 
 TEST(Spares, OfAShareAreWholeHosts) {
-  FaultSpec spec = some_faults();  // 16 spares, hosts of 8
+  FaultModel spec = some_faults();  // 16 spares, hosts of 8
   spec.spare_share = 1.0 / 64;
   EXPECT_EQ(spares_of(spec, 1024), 16 + 16);
   EXPECT_EQ(spares_of(spec, 1088), 16 + 24);

@@ -64,7 +64,7 @@ TEST(Interval, WithoutFaultsItIsTheLongest) {
 
 // On goodput, since a history of faults has no sharper optimum.
 TEST(Interval, OfTheClosedFormIsWithinTwoPercentOfAnExhaustiveSimulation) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.software = {.mtbf = 20'000 * 3600.0};  // a fault each 15 hours
   const FaultedRun run = some_run();
   const FaultCosts costs = costs_of(spec, run);

@@ -19,7 +19,7 @@ const FaultRow& row(const FaultStudy& study, std::string_view policy, std::size_
 }
 
 TEST(Study, IsRepeatedBySeed) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   const FaultStudy one = study_faults(spec, some_run()), again = study_faults(spec, some_run());
   spec.seed = 77;
   const FaultStudy other = study_faults(spec, some_run());
@@ -33,7 +33,7 @@ TEST(Study, RarerFaultsGiveMoreGoodput) {
   for (const FaultPolicy& policy : fault_policies()) {
     double before = 0;
     for (const double factor : {0.2, 1.0, 5.0, 25.0, 1000.0}) {
-      FaultSpec spec = some_faults();
+      FaultModel spec = some_faults();
       spec.device.mtbf *= factor, spec.host.mtbf *= factor;
       spec.policies = {std::string(policy.name)};
       spec.samples = 30;
@@ -46,7 +46,7 @@ TEST(Study, RarerFaultsGiveMoreGoodput) {
 }
 
 TEST(Study, MoreDevicesFailMoreOften) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.scales = {1024, 4096, 16'384};
   const FaultStudy study = study_faults(spec, some_run());
   for (const FaultRow& r : study.scales[0].rows) {
@@ -57,7 +57,7 @@ TEST(Study, MoreDevicesFailMoreOften) {
 }
 
 TEST(Study, EachMeansHelps) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.samples = 30;
   const FaultStudy study = study_faults(spec, some_run());
   const auto of = [&](std::string_view policy) { return row(study, policy).goodput.mean; };
@@ -74,7 +74,7 @@ TEST(Study, SpreadHoldsTheTruth) {
   const FaultedRun run{.step = 10, .state_bytes = 0};
   int held = 0;
   for (std::uint64_t s = 0; s < 40; ++s) {
-    FaultSpec spec = plain_faults(10'000, 40, 100);
+    FaultModel spec = plain_faults(10'000, 40, 100);
     spec.samples = 8, spec.seed = 1 + 100 * s, spec.policies = {"restart"};
     spec.horizon = 200 * 86'400.0;  // long enough that the period under way at its end does not matter
     const FaultRow r = study_faults(spec, run).scales[0].rows[0];
@@ -84,7 +84,7 @@ TEST(Study, SpreadHoldsTheTruth) {
 }
 
 TEST(Study, FaultsComeAtTheirRatesAndAreNoPartsOfEachOther) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.horizon *= 100;
   const std::vector<Fault> one = draw_faults(spec, 1024, 1), two = draw_faults(spec, 1024, 2);
   const auto hosts = static_cast<double>(std::ranges::count(one, FaultKind::kHost, &Fault::kind));

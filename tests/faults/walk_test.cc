@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kHour = 3600, kDay = 86'400;
 
-FaultOutcome by_hand(const FaultSpec& spec, const FaultedRun& run, std::string_view policy,
+FaultOutcome by_hand(const FaultModel& spec, const FaultedRun& run, std::string_view policy,
                      std::int64_t save_every, const std::vector<Fault>& faults) {
   return walk({spec, *find_fault_policy(policy), run, costs_of(spec, run), save_every}, faults);
 }
@@ -26,7 +26,7 @@ TEST(Walk, TakesTheTimeOfDalysFormula) {
   for (const double mtbf : {2000.0, 10'000.0})
     for (const double restart : {5.0, 500.0})
       for (const std::int64_t steps : {5, 30, 120}) {
-        FaultSpec spec = plain_faults(mtbf, 40, restart);
+        FaultModel spec = plain_faults(mtbf, 40, restart);
         spec.horizon = 2e8;  // 20,000 faults and more: the standard error is below 1 %
         const double work = 10.0 * static_cast<double>(steps);
         const double time = mtbf * std::exp(restart / mtbf) * std::expm1((work + 40) / mtbf);
@@ -39,7 +39,7 @@ TEST(Walk, TakesTheTimeOfDalysFormula) {
 
 TEST(Walk, OfSavesBesideTheStepIsThatOfItsClosedForm) {
   const FaultedRun run{.step = 10, .state_bytes = 0};
-  FaultSpec spec = plain_faults(5000, 200, 60);
+  FaultModel spec = plain_faults(5000, 200, 60);
   spec.save.beside = true, spec.save.share = 0.05;
   spec.horizon = 2e8;
   const double found = outcome(spec, run, "restart", 40, 5).useful / spec.horizon;
@@ -47,7 +47,7 @@ TEST(Walk, OfSavesBesideTheStepIsThatOfItsClosedForm) {
 }
 
 TEST(Walk, PartsAddUpToTheHorizon) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.device.mtbf /= 30;  // enough that everything happens, faults while it comes back too
   for (const FaultPolicy& policy : fault_policies())
     for (std::uint64_t seed = 1; seed < 20; ++seed) {
@@ -61,7 +61,7 @@ TEST(Walk, PartsAddUpToTheHorizon) {
 
 TEST(Walk, LosesTheStepsSinceTheLastSave) {
   const FaultedRun run{.step = 10, .state_bytes = 0};
-  FaultSpec spec = plain_faults(1, 20, 30);
+  FaultModel spec = plain_faults(1, 20, 30);
   spec.delays = {.detection = 5, .reaction = 100, .start = 1, .compile = 2, .join = 3};
   spec.horizon = 1000;
   // Steps for 100 s and a save of 20 s: at 350 s two saves and 110 s of a third period have passed.
@@ -77,7 +77,7 @@ TEST(Walk, LosesTheStepsSinceTheLastSave) {
 
 TEST(Walk, WaitsForARepairUnlessSparesTakeOverOrItGoesOnWithFewer) {
   const FaultedRun run = some_run();
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.horizon = 2 * kDay;
   const std::vector<Fault> host{{.time = kHour, .kind = FaultKind::kHost, .place = 3, .lasting = true}};
   EXPECT_DOUBLE_EQ(by_hand(spec, run, "restart", 30, host).waiting, 36'000 - 10);
@@ -95,7 +95,7 @@ TEST(Walk, WaitsForARepairUnlessSparesTakeOverOrItGoesOnWithFewer) {
 
 TEST(Walk, CopiesInMemoryLoseOnlyStepsSinceTheLastCopy) {
   const FaultedRun run = some_run();
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.horizon = kDay;
   const std::vector<Fault> host{{.time = 5 * kHour, .kind = FaultKind::kHost, .place = 3, .lasting = true}};
   const FaultOutcome copies = by_hand(spec, run, "memory", 1, host);
@@ -104,7 +104,7 @@ TEST(Walk, CopiesInMemoryLoseOnlyStepsSinceTheLastCopy) {
 }
 
 TEST(Walk, WithCopiesPaysForTheDiskToo) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   const FaultCosts costs = costs_of(spec, some_run());
   EXPECT_DOUBLE_EQ(costs.disk.stall, 60);
   const double found = by_hand(spec, some_run(), "memory", 3, {}).useful / spec.horizon;
@@ -112,7 +112,7 @@ TEST(Walk, WithCopiesPaysForTheDiskToo) {
 }
 
 TEST(Walk, GrowsAgainIfTheRepairEndsWhileItComesBack) {
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.host.repair = 50;  // noticing takes 10 s, coming back 120 s
   spec.horizon = kDay;
   const std::vector<Fault> host{{.time = kHour, .kind = FaultKind::kHost, .place = 3, .lasting = true}};
@@ -123,7 +123,7 @@ TEST(Walk, GrowsAgainIfTheRepairEndsWhileItComesBack) {
 
 TEST(Walk, ReadsFromDiskWhenACopyAndItsOriginalAreLost) {
   const FaultedRun run = some_run();
-  FaultSpec spec = some_faults();
+  FaultModel spec = some_faults();
   spec.horizon = kDay;
   // The second host fails while the first is being replaced, and holds the copy of what the first had.
   std::vector<Fault> hosts{

@@ -9,8 +9,8 @@ FaultedRun some_run() {
   return {.step = 10, .state_bytes = 6e12, .devices = 1024, .replica = 64, .smaller_speed = 1};
 }
 
-FaultSpec some_faults() {
-  FaultSpec spec;
+FaultModel some_faults() {
+  FaultModel spec;
   spec.device = {.mtbf = 100'000 * 3600.0, .devices = 1, .repair = 36'000, .lasting = 0.5};
   spec.host = {.mtbf = 50'000 * 3600.0, .devices = 8, .repair = 36'000, .lasting = 1};
   spec.storage = {.bandwidth = 1e11};
@@ -22,21 +22,21 @@ FaultSpec some_faults() {
   return spec;
 }
 
-FaultSpec plain_faults(double mtbf, double save, double restart) {
-  FaultSpec spec;
+FaultModel plain_faults(double mtbf, double save, double restart) {
+  FaultModel spec;
   spec.software = {.mtbf = mtbf};
   spec.save = {.write_time = save, .read_time = restart};
   spec.delays = {.detection = 0, .reaction = 0, .start = 0, .compile = 0, .join = 0};
   return spec;
 }
 
-FaultOutcome outcome(const FaultSpec& spec, const FaultedRun& run, std::string_view policy,
+FaultOutcome outcome(const FaultModel& spec, const FaultedRun& run, std::string_view policy,
                      std::int64_t save_every, std::uint64_t seed) {
   const FaultWalk what{spec, *find_fault_policy(policy), run, costs_of(spec, run), save_every};
   return walk(what, draw_faults(spec, run.devices + spec.spares, seed));
 }
 
-double goodput(const FaultSpec& spec, const FaultedRun& run, std::string_view policy,
+double goodput(const FaultModel& spec, const FaultedRun& run, std::string_view policy,
                std::int64_t save_every) {
   double sum = 0;
   for (std::int32_t s = 0; s < spec.samples; ++s)

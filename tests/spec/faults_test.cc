@@ -26,7 +26,7 @@ std::string refused(const std::string& text) {
 }
 
 TEST(Faults, ThatAreBuiltInHaveTheirCounts) {
-  const FaultSpec spec = load_faults("default");
+  const FaultModel spec = load_faults("default");
   EXPECT_EQ(spec.name, "default");
   // 419 unplanned interruptions in 54 days on 16,384 devices.
   const double count = fault_rate(spec, 16'384) * 54 * 86'400;
@@ -40,7 +40,7 @@ TEST(Faults, ThatAreBuiltInHaveTheirCounts) {
 // Llama 3 405B had more than 90 % of effective training time on 16,384 devices (section 3.3.4), by restarts
 // that went without a hand. 16 M tokens a step at 400 TFLOP/s of a device take 6 s.
 TEST(Faults, ThatAreBuiltInGiveNoLessThanTheGoodputThatIsPublished) {
-  FaultSpec spec = load_faults("default");
+  FaultModel spec = load_faults("default");
   spec.policies = {"spares", "memory"};
   const FaultStudy study =
       study_faults(spec, {.step = 6, .state_bytes = 12 * 405e9, .devices = 16'384, .replica = 128});
@@ -49,7 +49,7 @@ TEST(Faults, ThatAreBuiltInGiveNoLessThanTheGoodputThatIsPublished) {
 }
 
 TEST(Faults, AreReadWithEveryUnit) {
-  const FaultSpec s = parse_faults(
+  const FaultModel s = parse_faults(
       R"(device { mtbf: "10 days" lasting: 0.25 } switch { mtbf: "1 h" devices: 32 repair: "90 min" }
 delays { detection: "500 ms" reaction: "1 day" start: "0 s" compile: "1.5 min" join: "2 s" }
 storage { bandwidth: "10 GB/s" device_bandwidth: "1 GiB/s" }

@@ -42,7 +42,7 @@ Json row_json(const FaultRow& row, double horizon) {
   return json;
 }
 
-Json scale_json(const FaultScale& scale, const FaultSpec& spec) {
+Json scale_json(const FaultScale& scale, const FaultModel& spec) {
   const FaultCosts& c = scale.costs;
   Json json{{"devices", scale.run.devices}, {"devices_of_a_replica", scale.run.replica}};
   json["spares"] = spares_of(spec, scale.run.devices);
@@ -71,7 +71,7 @@ std::string csv_line(const FaultScale& scale, const FaultRow& row, double horizo
 }  // namespace
 
 std::string to_json(const FaultStudy& study) {
-  const FaultSpec& s = study.spec;
+  const FaultModel& s = study.spec;
   Json json{{"job", study.job}, {"simulated", true}, {"faults", s.name}};
   if (!s.about.empty()) json["about"] = s.about;
   json["horizon_seconds"] = s.horizon;

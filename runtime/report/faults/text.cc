@@ -73,7 +73,7 @@ std::string intervals_table(const FaultStudy& study) {
 }
 
 std::string assumptions(const FaultStudy& study) {
-  const FaultSpec& s = study.spec;
+  const FaultModel& s = study.spec;
   std::string out = "assumed\n";
   out += "  faults come at random and independently, at rates in proportion to the devices\n";
   if (!s.scales.empty())
@@ -85,7 +85,7 @@ std::string assumptions(const FaultStudy& study) {
 }
 
 std::string heading(const FaultStudy& study) {
-  const FaultSpec& s = study.spec;
+  const FaultModel& s = study.spec;
   const FaultedRun& run = study.scales.front().run;
   return fmt::format(
       "What faults cost {}, simulated: {} histories of {}, from seed {}.\n"

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 FaultStudy some_study() {
-  FaultSpec spec;
+  FaultModel spec;
   spec.name = "some";
   spec.host = {.mtbf = 2000 * 3600.0, .devices = 8};
   spec.storage.bandwidth = 1e11;
@@ -58,7 +58,7 @@ TEST(FaultsText, JsonAndCsvHaveTheSameFigures) {
 }
 
 TEST(FaultsText, WithoutFaultsNothingIsInfinite) {
-  FaultSpec spec;
+  FaultModel spec;
   spec.host = {.mtbf = 3e11, .devices = 8};
   spec.storage.bandwidth = 1e11;
   spec.scales = {8};

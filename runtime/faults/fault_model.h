@@ -12,7 +12,7 @@
 namespace hyperrun {
 
 enum class FaultKind : std::uint8_t { kDevice, kHost, kSwitch, kSoftware };
-inline constexpr std::size_t kFaultKinds = 4;
+inline constexpr std::size_t kModelledFaults = 4;
 
 // Devices that fail together: one device, a host, what hangs on a switch.
 struct FaultUnit {
@@ -70,7 +70,7 @@ struct FaultCopies {
   bool operator==(const FaultCopies&) const = default;
 };
 
-struct FaultSpec {
+struct FaultModel {
   std::string name, about;
   FaultUnit device, host, switches;
   SoftwareFault software;
@@ -95,24 +95,24 @@ struct FaultSpec {
     }
     return {.mtbf = software.mtbf, .devices = 1, .repair = 0, .lasting = 0};
   }
-  bool operator==(const FaultSpec&) const = default;
+  bool operator==(const FaultModel&) const = default;
 };
 
 // The spare devices of a run: the share in whole hosts, where it is known what a host has.
-inline std::int32_t spares_of(const FaultSpec& spec, std::int32_t devices) {
+inline std::int32_t spares_of(const FaultModel& spec, std::int32_t devices) {
   const double hosts = std::ceil(spec.spare_share * devices / spec.host.devices - 1e-9);
   return spec.spares + static_cast<std::int32_t>(hosts) * spec.host.devices;
 }
 
 // Faults a second of `devices` devices.
-inline double fault_rate(const FaultSpec& spec, FaultKind kind, double devices) {
+inline double fault_rate(const FaultModel& spec, FaultKind kind, double devices) {
   const FaultUnit unit = spec.unit(kind);
   return unit.mtbf > 0 ? devices / (unit.devices * unit.mtbf) : 0;
 }
 
-inline double fault_rate(const FaultSpec& spec, double devices) {
+inline double fault_rate(const FaultModel& spec, double devices) {
   double rate = 0;
-  for (std::size_t k = 0; k < kFaultKinds; ++k) rate += fault_rate(spec, static_cast<FaultKind>(k), devices);
+  for (std::size_t k = 0; k < kModelledFaults; ++k) rate += fault_rate(spec, static_cast<FaultKind>(k), devices);
   return rate;
 }
 
