@@ -112,7 +112,8 @@ inline double fault_rate(const FaultModel& spec, FaultKind kind, double devices)
 
 inline double fault_rate(const FaultModel& spec, double devices) {
   double rate = 0;
-  for (std::size_t k = 0; k < kModelledFaults; ++k) rate += fault_rate(spec, static_cast<FaultKind>(k), devices);
+  for (std::size_t k = 0; k < kModelledFaults; ++k)
+    rate += fault_rate(spec, static_cast<FaultKind>(k), devices);
   return rate;
 }
 

@@ -11,17 +11,16 @@ namespace hyperrun {
 inline constexpr std::int32_t kProgramsOfASession = 1 << 12;
 
 // Indices of the Programs that every session has without being in its plan.
-inline constexpr std::int32_t kSaveProgram = 1000;  // saves state to <run directory>/checkpoints/step-<step>
-inline constexpr std::int32_t kLoadProgram = 1001;  // loads state from job.run.resume
-inline constexpr std::int32_t kCopyProgram = 1003;  // copies state to the memory of the host of device 0
-inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // loads only the weights from there
-inline constexpr std::int32_t kCompareProgram = 1003;      // reports hashes of its state (state_hashes.h)
-
-// A checkpoint of several sessions. Device 0 of one of them begins it and ends it; in between each session
-// saves its part. The checkpoint appears at its end, as a whole.
-inline constexpr std::int32_t kBeginCheckpointProgram = 1003;
-inline constexpr std::int32_t kSavePartProgram = 1004;  // data: the part's folder, "." for the checkpoint's
-inline constexpr std::int32_t kEndCheckpointProgram = 1005;  // data: content of kProgramsStateFile
+enum : std::int32_t {
+  kSaveProgram = 1000,      // saves state to <run directory>/checkpoints/step-<step>
+  kLoadProgram,             // loads state from job.run.resume
+  kLoadWeightsProgram,      // loads only the weights from there
+  kCopyProgram,             // copies state to the memory of the host of device 0
+  kCompareProgram,          // reports hashes of its state (state_hashes.h)
+  kBeginCheckpointProgram,  // the checkpoint of several programs: one device opens it,
+  kSavePartProgram,         // each saves its part (data: the part's folder, "." for the checkpoint's),
+  kEndCheckpointProgram     // and the device that opened it ends it (data: content of kProgramsStateFile)
+};
 
 // Names of the scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";

@@ -9,7 +9,7 @@ namespace hyperrun::testing {
 namespace {
 
 TEST(Costs, OfASaveThatBlocksAreBytesOverBandwidth) {
-  FaultModel spec = some_faults();     // 100 GB/s
+  FaultModel spec = some_faults();    // 100 GB/s
   const FaultedRun run = some_run();  // 6 TB on 1,024 devices
   EXPECT_DOUBLE_EQ(costs_of(spec, run).disk.stall, 60);
   EXPECT_DOUBLE_EQ(costs_of(spec, run).disk.latency, 60);

@@ -194,7 +194,7 @@ TEST_F(Omni, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
                       {"directory: \"out\"", "checkpoint_every: 5"}}),
         order + ".textproto");
     ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", whole}), Seconds(120)), Succeeded());
-    const auto run = workspace_->start(hyperrun({job, "--run-dir", cut}));
+    const auto run = workspace_->start(hyperrun({job, "--run-dir", cut, "--restarts", "0"}));
     ASSERT_TRUE(
         eventually([&] { return fs::exists(*workspace_ / (cut + "/checkpoints/step-000010")); }, Seconds(60)))
         << run->err();
@@ -215,6 +215,22 @@ TEST_F(Omni, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
     expect_same_files(*workspace_ / (whole + "/checkpoints/step-000024"),
                       *workspace_ / (rest + "/checkpoints/step-000024"));
   }
+}
+
+TEST_F(Omni, GoesOnByItselfAfterALoss) {
+  const auto job = [](const std::string& more, const std::string& name) {
+    return workspace_->job(
+        edited(kJob, {{"steps: 4", "steps: 8"}, {"directory: \"out\"", "checkpoint_every: 2 " + more}}),
+        name);
+  };
+  const std::string whole = job("", "undisturbed.textproto"),
+                    lost = job("chaos { fault { device: 2 step: 5 } }", "lost.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({whole, "--run-dir", "undisturbed"}), Seconds(60)), Succeeded());
+  const Finished f = workspace_->run(hyperrun({lost, "--run-dir", "lost"}), Seconds(60));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.err, HasSubstr("restart 1 of 3")) << f;
+  expect_same_files(*workspace_ / "undisturbed/checkpoints/step-000008",
+                    *workspace_ / "lost/checkpoints/step-000008");
 }
 
 TEST_F(Omni, GoesOnFromItsOwnCheckpointsOnly) {

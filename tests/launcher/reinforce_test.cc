@@ -161,7 +161,7 @@ TEST_F(Reinforcement, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
       edited(kLearn, {{"steps: 25", "steps: 60"}, {"directory: \"out\"", "checkpoint_every: 8"}}),
       "long.textproto");
   ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "undisturbed"})), Succeeded());
-  const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed"}));
+  const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed", "--restarts", "0"}));
   ASSERT_TRUE(
       eventually([&] { return fs::exists(*workspace_ / "killed/checkpoints/step-000016"); }, Seconds(20)))
       << run->err();
@@ -187,6 +187,20 @@ TEST_F(Reinforcement, AfterAKilledDeviceGoesOnAsIfNothingHadHappened) {
 
 // Behind, timing decides which step learns from which weights. What a checkpoint has in its queue is learned
 // from all the same, as it was drawn.
+TEST_F(Reinforcement, GoesOnByItselfAfterALoss) {
+  const Edit with_checkpoints{"directory: \"out\"", "checkpoint_every: 4"};
+  const Edit with_a_loss{"directory: \"out\"", "checkpoint_every: 4 chaos { fault { device: 1 step: 10 } }"};
+  const std::string whole = workspace_->job(edited(kLearn, {{"steps: 25", "steps: 16"}, with_checkpoints})),
+                    lost = workspace_->job(edited(kLearn, {{"steps: 25", "steps: 16"}, with_a_loss}),
+                                           "lost.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({whole, "--run-dir", "whole"})), Succeeded());
+  const Finished f = workspace_->run(hyperrun({lost, "--run-dir", "lost"}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.err, HasSubstr("restart 1 of 3")) << f;
+  expect_same_files(*workspace_ / "whole/checkpoints/step-000016",
+                    *workspace_ / "lost/checkpoints/step-000016");
+}
+
 TEST_F(Reinforcement, GoesOnWithTheBatchesThatNoStepHasLearnedFrom) {
   const std::vector<Edit> behind{{"directory: \"out\"", "checkpoint_every: 2"},
                                  {"tokens: 2 held_back: 4", "tokens: 2 held_back: 0 staleness: 3"}};

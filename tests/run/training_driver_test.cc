@@ -170,7 +170,8 @@ TEST_F(Driven, StateIsComparedEachSoManyStepsAndAroundSaves) {
   done(4);
   EXPECT_THAT(issued(), ElementsAre()) << "the save waits for the comparison";
   compared();
-  EXPECT_THAT(issued(), ElementsAre("save 2", "compare 2", "train 2", "compare 3", "train 3", "compare 4"));
+  EXPECT_THAT(issued(),
+              ElementsAre("save 2 beside", "compare 2", "train 2", "compare 3", "train 3", "compare 4"));
 }
 
 }  // namespace
