@@ -282,17 +282,18 @@ TEST(Diverging, EndsWithItsStepAndNoCheckpoint) {
   }
 }
 
-TEST(Unwritable, ACheckpointThatCannotBeWrittenEndsTheRun) {
+TEST(Unwritable, TheLastCheckpointThatCannotBeWrittenIsAnError) {
   const Workspace workspace;
   const std::string job =
-      workspace.job(edited(kJob, {{"steps: 6", "steps: 100000"},
+      workspace.job(edited(kJob, {{"steps: 6", "steps: 900"},
                                   {"directory: \"out\"", "directory: \"out\" checkpoint_every: 200"}}));
   const auto run = workspace.start(hyperrun({job}));
   ASSERT_TRUE(eventually([&] { return fs::exists(workspace / "out/metrics.jsonl"); }, Seconds(20)));
   put_file(workspace / "out/checkpoints", "in the way");
   const Finished f = run->wait(Seconds(30));
   EXPECT_EQ(f.status, 7) << f;
-  EXPECT_THAT(f.err, AllOf(HasSubstr("out/checkpoints"), HasSubstr("error[unwritable]")));
+  EXPECT_THAT(f.err, AllOf(HasSubstr("step-000800: not saved, the run goes on"), HasSubstr("out/checkpoints"),
+                           HasSubstr("error[unwritable]")));
   EXPECT_TRUE(workspace.nothing_left());
 }
 
