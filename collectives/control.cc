@@ -19,7 +19,7 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a fu
 
 std::int64_t ControlBlock::bytes(int keys, int local_ranks, bool checksums) {
   const auto cells = static_cast<std::size_t>(keys), channels = cells * static_cast<std::size_t>(local_ranks);
-  const std::size_t each = sizeof(Channel) + (checksums ? sizeof(Sums) : 0);
+  const std::size_t each = sizeof(Channel) + (checksums ? sizeof(Checksums) : 0);
   return static_cast<std::int64_t>(sizeof(Bell) + cells * sizeof(Cell) + channels * each);
 }
 
@@ -32,9 +32,9 @@ Channel& ControlBlock::channel(int key, int local_peer) const {
   return *reinterpret_cast<Channel*>(first_channel() + index(key, local_peer) * sizeof(Channel));
 }
 
-Sums& ControlBlock::sums(int key, int local_peer) const {
+Checksums& ControlBlock::sums(int key, int local_peer) const {
   std::byte* first = first_channel() + channels() * sizeof(Channel);
-  return *reinterpret_cast<Sums*>(first + index(key, local_peer) * sizeof(Sums));
+  return *reinterpret_cast<Checksums*>(first + index(key, local_peer) * sizeof(Checksums));
 }
 
 // Pairs with sleep_on: either the ringer sees the sleeper, or the sleeper's last look sees what was

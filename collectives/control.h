@@ -52,7 +52,7 @@ struct alignas(kLine) Channel {
 };
 
 // The checksums of what a rank gives to one peer, on one key.
-struct alignas(kLine) Sums {
+struct alignas(kLine) Checksums {
   std::array<std::uint64_t, kSlots> input{};   // of what the peer takes from the rank's input
   std::array<std::uint64_t, kSlots> result{};  // of the slice that the rank has reduced, in the peer's output
   std::array<std::uint64_t, kSlots> message{};  // of a message to the peer
@@ -64,7 +64,7 @@ struct alignas(kLine) Bell {
 };
 
 // A rank's block: a bell, a cell for each key, a channel for each key and local peer, and, with checksums, as
-// many Sums.
+// many Checksums structures.
 class ControlBlock {
  public:
   ControlBlock(std::byte* base, int keys, int local_ranks)
@@ -77,7 +77,7 @@ class ControlBlock {
   Bell& bell() const { return *reinterpret_cast<Bell*>(base_); }
   Cell& cell(int key) const;
   Channel& channel(int key, int local_peer) const;
-  Sums& sums(int key, int local_peer) const;  // only with checksums
+  Checksums& sums(int key, int local_peer) const;  // only with checksums
 
  private:
   std::size_t channels() const {

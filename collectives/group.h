@@ -87,8 +87,8 @@ class Group {
   std::shared_ptr<std::byte> staging_;  // takes pages as messages touch it; null within one host
   std::unique_ptr<MessageTransport> message_transport_;  // between all members
   std::unique_ptr<MessageTransport>
-      column_transport_;                     // between the members with this local index on each host
-  std::vector<Sums*> own_sums_, peer_sums_;  // with checksums, like the channels
+      column_transport_;                          // between the members with this local index on each host
+  std::vector<Checksums*> own_sums_, peer_sums_;  // with checksums, like the channels
   std::vector<Channel*> own_channels_, peer_channels_;  // by index in the group; null on other hosts
   std::vector<std::uint64_t> sends_, receives_;         // counts of those started, by index in the group
 };

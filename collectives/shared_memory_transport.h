@@ -22,8 +22,8 @@ struct LocalMember {
   Bell* bell = nullptr;
   int rank = -1;  // in the world
   // With checksums, else null: those of what this rank gives to the member, and of what it takes from it.
-  Sums* given = nullptr;
-  const Sums* taken = nullptr;
+  Checksums* given = nullptr;
+  const Checksums* taken = nullptr;
 };
 
 class SharedMemoryTransport {
