@@ -12,9 +12,9 @@ namespace {
 Job unusual_job() {
   Job job;
   job.name = "odd_1.x";
-  job.supernode = {6,      kKiB * 12345, Bytes(1234567891), Bytes(987654), 1.0 / 3 * 1e15, 7e9,
-                   1.1e12, 3.3333e10,    Nanos(1234567),    Nanos(7),      2.5e9,          Nanos(17),
-                   1.5e9,  Nanos(170)};
+  job.supernode = {6,         2,      kKiB * 12345, Bytes(1234567891), Bytes(987654), 1.0 / 3 * 1e15,
+                   7e9,       1.1e12, 3.3333e10,    Nanos(1234567),    Nanos(7),      2.5e9,
+                   Nanos(17), 1.5e9,  Nanos(170)};
   job.memory = {"reactive", "flash", {"optimizer", "weights"}};
   job.model = {"llama", 3, 100, 6, 3, 10, 77, 1000, 33, 5e5, 1e-6, true};
   job.parallel.mesh = {{"pod_1", 1}, {"dp", 3}, {"tp", 2}};
