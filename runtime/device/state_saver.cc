@@ -25,7 +25,8 @@ StateSaver::StateSaver(const StateContext& context, SaverOptions options)
 
 // ---- The two operations
 
-void StateSaver::save(const fs::path& directory, const Unsplit& unsplit, Return when) {
+void StateSaver::save(const fs::path& directory, const Unsplit& unsplit, Return when,
+                      const std::string& fault) {
   // Who waits for the file anyway, and has no memory for a copy yet, takes none.
   const bool needs_copy = when == Return::kOnceCopied || options_.keeps_copies || has_copied_;
   const std::optional<std::size_t> slot = needs_copy ? fill(true) : std::nullopt;
@@ -43,8 +44,13 @@ void StateSaver::save(const fs::path& directory, const Unsplit& unsplit, Return 
                        error != nullptr ? error->cause() : e.what()));
     }
   };
+  // All devices know of an injected fault; device 0 tells it.
+  const auto refuse = [this, directory, fault] {
+    if (is_root()) throw Error(Code::kUnwritable, fault).at(directory.string());
+  };
   if (!slot) {
     guarded([&] {
+      if (!fault.empty()) return refuse();
       save_state(context_, directory, unsplit);
       if (is_root()) finish([] {});
     });
@@ -52,7 +58,9 @@ void StateSaver::save(const fs::path& directory, const Unsplit& unsplit, Return 
   }
   if (!is_root()) return;
   complete(*slot, unsplit);
-  const auto work = [=, this] { guarded([&] { finish([&] { write(*slot, directory, unsplit); }); }); };
+  const auto work = [=, this] {
+    guarded([&] { finish([&] { fault.empty() ? write(*slot, directory, unsplit) : refuse(); }); });
+  };
   writer_.wait();
   written_ = slot;
   if (when == Return::kOnceWritten)

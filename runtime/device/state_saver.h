@@ -45,8 +45,10 @@ class StateSaver {
     kOnceWritten  // throws kUnwritable on device 0 if the checkpoint cannot be written
   };
 
-  // Saves to `directory`. Collective, as are all methods.
-  void save(const std::filesystem::path& directory, const Unsplit& unsplit, Return when);
+  // Saves to `directory`. Collective, as are all methods. `fault`: the reason why nothing can be written, an
+  // injected one; empty: there is none.
+  void save(const std::filesystem::path& directory, const Unsplit& unsplit, Return when,
+            const std::string& fault = {});
 
   // Copies the state, to be found under the name of its step. Nothing happens while the writer still needs
   // the memory, or if there is not enough of it.

@@ -42,6 +42,12 @@ std::optional<FaultSpec> fault_of(const tasks::Invocation& invocation, std::int3
   return fault;
 }
 
+bool brings(const tasks::Invocation& invocation, std::string_view kind) {
+  const auto brought = invocation.scalars.find(kFault);
+  return brought != invocation.scalars.end() &&
+         std::get<std::int64_t>(brought->second) == index_of_kind(kind);
+}
+
 std::string to_text(const FaultSpec& fault, int process) { return fmt::format("{}:{}", fault.kind, process); }
 
 void commit(const FaultSpec& fault, const std::function<void()>& cut) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "runtime/ir/job.h"
 #include "runtime/tasks/messages.h"
@@ -15,6 +16,9 @@ namespace hyperrun {
 void set_fault(tasks::Invocation& invocation, const FaultSpec& fault);
 // The fault that the invocation brings to this device.
 std::optional<FaultSpec> fault_of(const tasks::Invocation& invocation, std::int32_t device);
+
+// Whether the invocation brings a fault of this kind, to whatever device.
+bool brings(const tasks::Invocation& invocation, std::string_view kind);
 
 // A fault of a start, as an environment variable carries it to the processes: "kill:3" for the third. Only
 // kind and process count.

@@ -1,7 +1,6 @@
 #include "runtime/rank/plan_device.h"
 
 #include <fmt/core.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cstdio>
@@ -154,7 +153,7 @@ void PlanDevice::flip(const tasks::Invocation& invocation) const {
   if (!fault || fault->kind != kFlipFault) return;
   const std::string place =
       flip_bit(session_.plan, world_.device(), shared_.memory, session_.job.run.chaos.seed);
-  spdlog::warn("a fault is injected: {} flips", place);
+  std::fprintf(stderr, "%s\n", fmt::format("a fault is injected: {} flips", place).c_str());
 }
 
 Unsplit PlanDevice::unsplit(std::int64_t step) const {
@@ -175,7 +174,8 @@ std::filesystem::path PlanDevice::checkpoint(std::int64_t step) const {
 void PlanDevice::save(const tasks::Invocation& invocation) {
   const bool beside = invocation.scalars.contains(kBeside);
   saver_.save(checkpoint(invocation.step), unsplit(invocation.step),
-              beside ? StateSaver::Return::kOnceCopied : StateSaver::Return::kOnceWritten);
+              beside ? StateSaver::Return::kOnceCopied : StateSaver::Return::kOnceWritten,
+              brings(invocation, kFullDiskFault) ? "no space is left on the disk (an injected fault)" : "");
 }
 
 void PlanDevice::begin_checkpoint(std::int64_t step) {

@@ -30,6 +30,7 @@
 #include "runtime/report/run_directory.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/drive.h"
+#include "runtime/run/failure.h"
 #include "runtime/run/generated_file.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/resume.h"
@@ -385,6 +386,7 @@ int generate_text(const GenerateArguments& arguments) {
   std::signal(SIGPIPE, [](int) {});
   CompletionPrinter printer(tokenizer, ends, prompts, arguments.json, file ? &*file : nullptr);
   GenerationDriver driver(session, generation, printer);
+  driver.when_failed([](const Error& cause) { report_failure(cause, [] {}); });
   const control::Outcome outcome = drive(session.job, session.job.name, driver);
   if (outcome.ok()) {
     driver.print_times();

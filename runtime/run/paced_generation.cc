@@ -18,6 +18,7 @@
 #include "runtime/report/generation.h"
 #include "runtime/report/paced.h"
 #include "runtime/run/drive.h"
+#include "runtime/run/failure.h"
 #include "runtime/run/generate.h"
 #include "runtime/run/generation.h"
 #include "runtime/run/paced_clock.h"
@@ -161,6 +162,7 @@ int pace_generation(const GenerateArguments& arguments) {
     throw at_job_line(e, loaded.source);
   }
   PacedDriver driver(*session, generation_shape(loaded.job), *generation);
+  driver.when_failed([](const Error& cause) { report_failure(cause, [] {}); });
   const control::Outcome outcome = drive(session->job, arguments.source, driver);
   if (!outcome.ok()) return outcome.exit_status();
   const PacedGeneration result = driver.result();

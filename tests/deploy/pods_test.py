@@ -34,7 +34,7 @@ model { layers: 1 hidden: 64 heads: 4 kv_heads: 2 vocab: 512 sequence: 64 tied_h
 parallel { mesh { name: "dp" size: 4 } presets: "dp" }
 data { corpus: "/job/corpus.txt" }
 training { steps: STEPS batch: 8 lr: 3e-3 warmup_steps: 2 }
-run { checkpoint_every: 20 }
+run { checkpoint_every: 20 restarts: 0 }
 """
 
 

@@ -24,7 +24,7 @@ model { layers: 1 hidden: 64 heads: 4 kv_heads: 2 vocab: 512 sequence: 64 tied_h
 parallel { mesh { name: "dp" size: 4 } presets: "dp" }
 data { corpus: "corpus.txt" }
 training { steps: STEPS batch: 8 lr: 3e-3 warmup_steps: 2 }
-run { checkpoint_every: 20 }
+run { checkpoint_every: 20 restarts: 0 }
 """
 
 
@@ -139,6 +139,19 @@ class Slurm(unittest.TestCase):
         for attempt in (1, 2):
             self.assertRegex(self.log(number), f"== attempt {attempt}, from runs/.*/attempt-{attempt - 1}/")
         self.assertEqual(self.hosts(f"runs/slurm-{number}/attempt-2"), NODES)
+
+    def test_a_loss_needs_no_second_attempt(self):
+        """A run goes on by itself, in its allocation."""
+        (self.folder / "job.textproto").write_text(JOB.replace("STEPS", "300").replace(" restarts: 0", ""))
+        number = self.submit()
+        self.wait_for_checkpoint(number, 0)
+        self.kill_ranks("hr-host2")
+        self.wait_until(lambda: self.state(number) not in ("PENDING", "RUNNING", "COMPLETING"),
+                        lambda: self.log(number))
+        attempts = self.folder / f"runs/slurm-{number}"
+        self.assertTrue((attempts / "attempt-0/checkpoints/step-000300").exists(), self.log(number))
+        self.assertFalse((attempts / "attempt-1").exists(), self.log(number))
+        self.assertIn("restart 1 of 3 after step ", self.log(number))
 
     def test_without_a_checkpoint_there_is_no_second_attempt(self):
         (self.folder / "job.textproto").write_text(

@@ -82,6 +82,14 @@ TEST_F(Restart, ASlowDeviceIsNoLoss) {
   expect_as_undisturbed();
 }
 
+TEST_F(Restart, AFullDiskCostsACheckpoint) {
+  const Finished f = run(fault("kind: \"full_disk\" step: 4 saving: true"));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("step-000004: not saved, the run goes on: no space is left"));
+  EXPECT_FALSE(fs::exists(at("out/checkpoints/step-000004")));
+  expect_as_undisturbed();
+}
+
 TEST_F(Restart, TheSameSeedBringsTheSameFaults) {
   const std::string job = with("chaos { seed: 3 faults: 3 kinds: [\"kill\", \"cut\"] }");
   ASSERT_THAT(run(job), Succeeded());

@@ -323,7 +323,7 @@ TEST_F(GoodRun, GenerateEndsAtAnyEndOfTheCheckpoint) {
 TEST(Run, AGenerationMayNeedMoreThanAStep) {
   const Workspace workspace;
   const std::string job =
-      workspace.job(edited(kJob, {{"run { directory: \"out\" }",
+      workspace.job(edited(kJob, {{"run { directory: \"out\" restarts: 0 }",
                                    "inference { context: 16384 }\n"
                                    "run { directory: \"out\" generate { prompt: \"The\" tokens: 3 } }"}}));
   const Finished f = workspace.run(hyperrun({job}));

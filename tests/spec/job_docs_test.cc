@@ -19,15 +19,19 @@ std::string section(const std::string& document, const std::string& heading) {
   return document.substr(from, to == std::string::npos ? to : to - from);
 }
 
-TEST(JobDocs, NameEveryField) {
-  std::string document = file_content(HYPERRUN_SOURCE_DIR "/docs/job.md");
-  const auto* file = proto::Job::descriptor()->file();
+void expect_every_field(const google::protobuf::FileDescriptor* file, const std::string& page) {
+  std::string document = file_content(HYPERRUN_SOURCE_DIR "/docs/" + page);
   for (int m = 0; m < file->message_type_count(); ++m) {
     const auto* block = file->message_type(m);
     std::string text = section(document, "## " + block->name());
     for (int f = 0; f < block->field_count(); ++f)
       EXPECT_THAT(text, HasSubstr("\n| `" + block->field(f)->name() + "` |")) << block->name();
   }
+}
+
+TEST(JobDocs, NameEveryField) {
+  expect_every_field(proto::Job::descriptor()->file(), "job.md");
+  expect_every_field(proto::Run::descriptor()->file(), "run.md");
 }
 
 TEST(JobDocs, NameEveryErrorCodeWithItsExitStatus) {
