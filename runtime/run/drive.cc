@@ -72,6 +72,17 @@ control::ControllerOptions controller_options(const Job& job, int ranks, const s
   return options;
 }
 
+namespace {
+
+// The path of this program for its ranks. A file that was replaced or removed while a long run goes on can
+// still be started here by way of this process.
+std::string own_program() {
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe");
+  return std::filesystem::exists(path) ? path.string() : fmt::format("/proc/{}/exe", getpid());
+}
+
+}  // namespace
+
 control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& driver, const Hosts& hosts,
                        const std::optional<FaultSpec>& fault) {
   process::LaunchSpec spec;
@@ -82,7 +93,7 @@ control::Outcome drive(const Job& job, const std::string& name, tasks::Driver& d
   options.loopback = hosts.only_this_host();
   control::Controller controller(options);
   spec.ranks = options.ranks;
-  spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};
+  spec.program = {own_program(), "run", name};
   spec.controller = controller.address();
   const process::HostfileForMpirun hostfile(hosts.file);
   spec.hostfile = hostfile.path();

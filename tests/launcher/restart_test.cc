@@ -152,6 +152,23 @@ TEST_F(Restart, WithoutElasticityItEndsWhenDevicesAreGone) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("error[too-few-ranks]"), HasSubstr("1 of 2 devices are gone for good")));
 }
 
+// As an upgrade of the package does during a long run.
+TEST_F(Restart, WithTheProgramThatItWasStartedWith) {
+  fs::remove_all(at("out"));
+  fs::copy_file(HYPERRUN_BINARY, at("program"));
+  const std::string job = workspace_->job(
+      edited(saves(),
+             {{"steps: 6", "steps: 400"},
+              {"checkpoint_every: 2", "checkpoint_every: 50 chaos { fault { device: 1 step: 300 } }"}}),
+      "long.textproto");
+  const auto running = workspace_->start({at("program"), job, "--run-dir", "out"});
+  ASSERT_TRUE(eventually([&] { return fs::exists(at("out/checkpoints/step-000050")); }, Seconds(20)));
+  fs::remove(at("program"));
+  const Finished f = running->wait(Seconds(60));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, HasSubstr("restart 1 of 3"));
+}
+
 TEST_F(Restart, AfterAProcessIsKilledFromOutside) {
   fs::remove_all(at("out"));
   const std::string job = workspace_->job(
@@ -159,7 +176,7 @@ TEST_F(Restart, AfterAProcessIsKilledFromOutside) {
       "long.textproto");
   const auto running = workspace_->start(hyperrun({job, "--run-dir", "out"}));
   ASSERT_TRUE(eventually([&] { return fs::exists(at("out/checkpoints/step-000050")); }, Seconds(20)));
-  kill(workspace_->device(1), SIGKILL);
+  workspace_->kill_device(1);
   const Finished f = running->wait(Seconds(60));
   ASSERT_THAT(f, Succeeded());
   EXPECT_THAT(f.err, HasSubstr("restart 1 of 3"));
