@@ -78,8 +78,7 @@ def faults_of(dice, devices):
     faults = []
     for _ in range(dice.randint(1, 3)):
         kind = dice.choice(kinds)
-        # A process that stands still while it starts is found after three minutes, the limit of a start.
-        step = dice.randint(0 if kind in ("kill", "cut") else 1, STEPS)
+        step = dice.randint(0 if kind != "slow" else 1, STEPS)
         saving = step > 0 and dice.random() < 0.3
         faults.append(f'fault {{ kind: "{kind}" device: {dice.randrange(devices)} step: {step} '
                       f'saving: {str(saving).lower()} seconds: 0.2 }}')

@@ -27,6 +27,7 @@ namespace {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
+constexpr double kLeastStopped = 2;       // seconds for which a rank may be stopped while it starts
 constexpr milliseconds kSelfEnd{1500};    // time that an aborted device has to end by itself
 constexpr milliseconds kForcedEnd{2200};  // limit after which the controller waits for no device
 
@@ -78,6 +79,7 @@ class Controller::Impl {
     if (options_.handle_signals) await_signals();
     watch_.start();
     start_up_.begin({seconds(options_.join_seconds.value_or(start_seconds(ranks_))),
+                     seconds(std::max(options_.heartbeat_seconds, kLeastStopped)),
                      [this](const Error& overdue) { end(overdue); }});
     io_.run();
     outcome_.devices = members_.infos();

@@ -33,6 +33,7 @@ void StartUp::kill_absent() {
 void StartUp::tick() {
   ranks_.look();
   find_dead();
+  if (const std::optional<Error> stopped = stopped_too_long()) return limit_.over(*stopped);
   if (Clock::now() >= deadline_) return limit_.over(overdue());
   tick_.expires_at(std::min(deadline_, Clock::now() + kTick));
   tick_.async_wait([this](const boost::system::error_code& cancelled) {
@@ -59,6 +60,25 @@ void StartUp::find_dead() {
                    0,
                    true});
   }
+}
+
+// A rank that a signal has stopped holds up all others in the start of MPI, and says nothing of it.
+std::optional<Error> StartUp::stopped_too_long() {
+  for (const auto& [rank, process] : ranks_.all()) {
+    if (process.state != process::LocalRank::State::kStopped) {
+      stopped_since_.erase(rank);
+      continue;
+    }
+    const auto since = stopped_since_.try_emplace(rank, Clock::now()).first->second;
+    if (Clock::now() - since < limit_.stopped) continue;
+    if (members_.at(rank).info().rank < 0) introduce(rank, process);  // it has not said who it is
+    members_.at(rank).hung = true;
+    return Error(Code::kDeviceHung,
+                 "hung: stopped by a signal for " + to_text(limit_.stopped) + " while it starts")
+        .at(name_of_process(members_.at(rank).info()))
+        .fix("start the job again, and see who sends SIGSTOP");
+  }
+  return std::nullopt;
 }
 
 void StartUp::introduce(std::int32_t rank, const process::LocalRank& process) {

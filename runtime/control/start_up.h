@@ -6,6 +6,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>  // before Asio: Boost 1.74 under C++20 needs it
 #include <vector>
@@ -21,6 +23,7 @@ class StartUp {
  public:
   struct Limit {
     Clock::duration time;
+    Clock::duration stopped;  // of a rank of this host that a signal has stopped
     std::function<void(const Error&)> over;
   };
 
@@ -42,6 +45,7 @@ class StartUp {
  private:
   void tick();
   void find_dead();
+  std::optional<Error> stopped_too_long();
   void introduce(std::int32_t rank, const process::LocalRank& process);
   Error overdue();
   Error overdue_join(const std::vector<std::int32_t>& absent);
@@ -54,6 +58,7 @@ class StartUp {
   process::LocalRanks ranks_;
   Clock::time_point deadline_;
   bool any_dead_ = false;
+  std::map<std::int32_t, Clock::time_point> stopped_since_;  // by rank
   asio::steady_timer tick_;
 };
 

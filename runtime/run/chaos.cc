@@ -37,7 +37,7 @@ Chaos::Chaos(const ChaosSpec& spec, std::int32_t devices, std::int32_t steps, bo
     fault.device = below(dice, devices);
     fault.step = 1 + below(dice, steps);
     const bool starting = below(dice, kStartingOf) == 0, saving = below(dice, kSavingOf) == 0;
-    if (starting && (fault.kind == kKillFault || fault.kind == kCutFault)) fault.step = 0;
+    if (starting && is_loss(fault.kind)) fault.step = 0;
     fault.saving = fault.kind == kFullDiskFault || (saving && saves && fault.step > 0);
     faults_.push_back(std::move(fault));
   }

@@ -102,7 +102,7 @@ TEST(Supervise, ARankThatIsStoppedBeforeItJoinsIsNamedAndNoOther) {
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
   EXPECT_THAT(run.outcome.error->place(), testing::MatchesRegex("device 2 \\(host .*, pid [0-9]+\\)"));
-  EXPECT_EQ(run.outcome.error->cause(), "hung: stopped by a signal, " + not_joined_in_time());
+  EXPECT_THAT(run.outcome.error->cause(), testing::StartsWith("hung: stopped by a signal"));
   EXPECT_TRUE(has_ended(pid_in(run.outcome.error->place())));
   EXPECT_LT(run.took, kJoin + kAllEnded);
 }

@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(All, Faults,
                          ::testing::Values("kind: \"kill\" step: 4", "kind: \"kill\" device: 1 step: 1",
                                            "kind: \"stop\" device: 1 step: 5", "kind: \"cut\" step: 6",
                                            "kind: \"kill\" step: 4 saving: true",
-                                           "kind: \"kill\" device: 1 step: 0", "kind: \"cut\" step: 0"),
+                                           "kind: \"kill\" device: 1 step: 0", "kind: \"cut\" step: 0",
+                                           "kind: \"stop\" step: 0"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0; });
