@@ -116,11 +116,22 @@ def left_behind(folder, shared_before):
     left = []
     for _ in range(60):  # a dead process disappears a little later
         left = [entry for entry in os.listdir("/proc") if entry.isdigit() and folder.encode() in working_folder(entry)]
-        left += sorted(set(os.listdir("/dev/shm")) - shared_before)
+        left += sorted(name for name in set(os.listdir("/dev/shm")) - shared_before if not is_mapped(name))
         if not left:
             break
         time.sleep(0.05)
     return left
+
+
+def is_mapped(name):
+    """Whether a process uses this shared memory: then it is of another run."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if name in pathlib.Path("/proc", entry, "maps").read_text():
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def working_folder(process):
