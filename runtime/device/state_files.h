@@ -26,7 +26,7 @@ struct StateContext {
   Group& everyone;  // all devices of the plan, in order
 };
 
-// What a checkpoint has besides the state of the devices.
+// The parts of a checkpoint besides the state of the devices.
 struct Unsplit {
   TrainerState trainer;
   std::map<std::string, std::string> files;  // by name: config.json, tokenizer.json

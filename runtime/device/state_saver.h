@@ -37,7 +37,7 @@ struct SaverOptions {
 
 class StateSaver {
  public:
-  // What the context refers to must outlive the saver.
+  // All that the context refers to must outlive the saver.
   StateSaver(const StateContext& context, SaverOptions options);
 
   enum class Return {

@@ -1,4 +1,4 @@
-// What a run's steps, saves and restarts take, from its state and the figures of a FaultModel.
+// The time that a run's steps, saves and restarts take, from its state and the figures of a FaultModel.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ Job with_replicas(const Job& job, const MeshAxis& replicas, std::int32_t left) {
   return smaller;
 }
 
-// What is known of a run on fewer replicas.
+// The known facts of a run on fewer replicas.
 struct SmallerWorld {
   std::int32_t replica = 1;       // devices that are given up at a time; all of them if it cannot be smaller
   double share = 0.5, speed = 1;  // FaultedRun::smaller_share and smaller_speed

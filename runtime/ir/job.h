@@ -308,7 +308,7 @@ inline constexpr std::string_view kNative = "native", kPaced = "paced";
 
 enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
 
-// What happens when a loss or a gradient norm is not finite, or a loss jumps.
+// The answers to a loss or a gradient norm that is not finite, or to a loss that jumps.
 inline constexpr std::string_view kStop = "stop", kSkip = "skip";
 
 // Checks that find silent corruption (docs/faults.md).

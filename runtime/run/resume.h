@@ -36,8 +36,8 @@ struct ResumePoint {
   bool weights_alone = false;  // moments begin at zero: those of the checkpoint are of another kind of job
 };
 
-// Where a run begins that resumes from job.run.resume. Throws unless check_checkpoint() holds and the seeds
-// are equal: kBadCheckpoint, kMissingFile or kBadValue.
+// The point where a run begins that resumes from job.run.resume. Throws unless check_checkpoint() holds and
+// the seeds are equal: kBadCheckpoint, kMissingFile or kBadValue.
 ResumePoint resume_point(const Job& job, const Plan& plan);
 // The same. Throws kBadValue, too, if no step is left to do.
 ResumePoint check_resume(const Job& job, const Plan& plan);

@@ -20,7 +20,7 @@
 
 namespace hyperrun {
 
-// What a driver knows of the failure that it has found.
+// The facts that a driver knows of the failure that it has found.
 struct Setback {
   std::optional<std::int64_t> diverged;  // number of steps done, the one that has diverged among them
   std::optional<std::int64_t> trusted;   // checkpoints after later steps may hold corrupted state
