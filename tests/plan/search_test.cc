@@ -42,8 +42,16 @@ void slow_down_beyond(int devices, Job& job) {
 
 class SmallWorld : public ::testing::TestWithParam<World> {
  protected:
+  // Of two samples, as each strategy is simulated. With experts four leaders are then not near the best.
   static Job job() {
-    if (GetParam() == World::kExperts) return planned_mixture(4, 3, 4);
+    Job job = world();
+    if (GetParam() != World::kExperts) job.training.batch = 2;
+    return job;
+  }
+
+ private:
+  static Job world() {
+    if (GetParam() == World::kExperts) return planned_mixture(4, 2, 4);
     if (GetParam() == World::kLayers) return planned_llama(4, 4, 4);
     if (GetParam() == World::kSoftware) return planned_with_software(4, 2, 4);
     Job job = planned_llama(4, 2, 4);
@@ -184,7 +192,7 @@ TEST(Search, CertifiesRecomputedExperts) {
 
 // If no update waits for the norm of all gradients, a plan with transfers runs updates early.
 TEST(Search, CertifiesEarlyUpdates) {
-  Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
+  Job job = planned_tiny(2, 2, 2, 64, Bytes(std::int64_t{1} << 30));
   job.training.clip_norm = 0;
   job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 6 / 10);
   const Exhausted all = exhaust(job);
@@ -538,7 +546,7 @@ TEST(Search, FindsTheBestOfRestrictedSpaces) {
                                model { layers: 8 hidden: 1024 heads: 16 kv_heads: 4 vocab: 32768 sequence: 8192
                                  experts { count: 8 choices: 2 ffn: 2048 } }
                                data { corpus: "none.txt" }
-                               training { steps: 1 batch: 32 lr: 1e-4 precision: "bfloat16" })",
+                               training { steps: 1 batch: 8 lr: 1e-4 precision: "bfloat16" })",
                             "restricted", JobUse::kToBePlanned)
                       .job;
   const Search all = search(job, {.leaders = 2});
@@ -554,24 +562,29 @@ TEST(Search, FindsTheBestOfRestrictedSpaces) {
 // 1 is a quarter faster. Leaders of the second do not offload, as transfers are forecast to take three times
 // as long.
 TEST(Search, TriesTransfersOfEachKind) {
-  for (const char* text : {R"(supernode { hbm: "140 MB" devices: 4 profile: "h100" }
-                              model { layers: 2 hidden: 512 heads: 4 kv_heads: 1 vocab: 32000 sequence: 512 }
-                              data { corpus: "none.txt" }
-                              training { steps: 1 batch: 8 lr: 1e-4 precision: "bfloat16" })",
-                           R"(supernode { devices: 2 hbm: "5 MiB" pool: "200 MiB" }
-                              model { layers: 4 hidden: 64 heads: 2 vocab: 512 sequence: 128 }
-                              data { corpus: "none.txt" }
-                              training { steps: 1 batch: 4 lr: 1e-3 })"}) {
+  struct Kind {
+    const char* job;
+    const char* only;
+  };
+  for (const auto& [text, only] : {Kind{R"(supernode { hbm: "140 MB" devices: 4 profile: "h100" }
+                                           model { layers: 2 hidden: 512 heads: 4 kv_heads: 1 vocab: 32000
+                                             sequence: 512 }
+                                           data { corpus: "none.txt" }
+                                           training { steps: 1 batch: 8 lr: 1e-4 precision: "bfloat16" })",
+                                        "zero=1"},
+                                   Kind{R"(supernode { devices: 2 hbm: "5 MiB" pool: "200 MiB" }
+                                           model { layers: 4 hidden: 64 heads: 2 vocab: 512 sequence: 128 }
+                                           data { corpus: "none.txt" }
+                                           training { steps: 1 batch: 4 lr: 1e-3 })",
+                                        "memory=hyperoffload"}}) {
     const Job job = parse_job(text, "kinds", JobUse::kToBePlanned).job;
     const Search all = search(job, {});
     ASSERT_TRUE(all.found());
-    for (const char* only : {"zero=1", "zero=2", "zero=3", "recompute=none", "memory=hyperoffload"}) {
-      Space with = spaces().front();
-      with.only = {constraint_of(only)};
-      const Search s = search(job, {.space = &with});
-      ASSERT_TRUE(s.found()) << only;
-      EXPECT_LE(all.leaders.front().simulated, s.leaders.front().simulated) << only;
-    }
+    Space with = spaces().front();
+    with.only = {constraint_of(only)};
+    const Search s = search(job, {.space = &with});
+    ASSERT_TRUE(s.found()) << only;
+    EXPECT_LE(all.leaders.front().simulated, s.leaders.front().simulated) << only;
   }
 }
 
