@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "runtime/process/hostfile.h"
 #include "runtime/process/launch.h"
 
 namespace hyperrun::process {
@@ -22,6 +24,9 @@ struct Allocation {
 // single node is compared with `host`.
 std::optional<Allocation> slurm_allocation(const GetEnv& env, const std::string& host);
 std::optional<Allocation> slurm_allocation();
+
+// The nodes with their tasks as slots, in Slurm's order. Empty if the lists are not as Slurm writes them.
+std::vector<HostLine> hosts_of(const Allocation& allocation);
 
 // Throws kTooFewRanks if an allocation of several nodes has fewer tasks than the run has ranks: mpirun would
 // put the rest on its nodes silently.

@@ -12,6 +12,12 @@ namespace {
 // Limit of a host's answer. mpirun starts a daemon there by ssh, which takes a second on a busy host.
 constexpr std::chrono::milliseconds kAnswer{4000};
 
+// Empty: which hosts there are is not known, or it is this one alone.
+std::vector<process::HostLine> lines_of(const Hosts& hosts) {
+  if (!hosts.file.empty()) return process::read_hosts(hosts.file);
+  return hosts.by_allocation() ? process::hosts_of(*hosts.allocation) : std::vector<process::HostLine>();
+}
+
 }  // namespace
 
 Survivors::~Survivors() {
@@ -20,8 +26,7 @@ Survivors::~Survivors() {
 }
 
 std::int32_t Survivors::look(const std::vector<std::string>& host_of_device) {
-  if (all_.file.empty()) return 0;
-  const std::vector<process::HostLine> lines = process::read_hosts(all_.file);
+  const std::vector<process::HostLine> lines = lines_of(all_);
   if (lines.size() < 2) return 0;
   const std::vector<process::Reached> reached = process::reach_hosts(lines, all_.mpirun_args, kAnswer);
   take(reached);
@@ -42,8 +47,8 @@ bool Survivors::more() {
       return true;
     }
   }
-  asked_ = std::async(std::launch::async, [file = all_.file, arguments = all_.mpirun_args] {
-    return process::reach_hosts(process::read_hosts(file), arguments, kAnswer);
+  asked_ = std::async(std::launch::async, [lines = lines_of(all_), arguments = all_.mpirun_args] {
+    return process::reach_hosts(lines, arguments, kAnswer);
   });
   return false;
 }

@@ -25,9 +25,9 @@ class Survivors {
   // The hosts for the next start.
   const Hosts& hosts() const { return left_; }
 
-  // Asks all hosts of the host file whether they are there, for some seconds at most, and leaves out those
-  // that are not. `host_of_device` has the host of each device of the run that was lost. Returns how many of
-  // its devices were on hosts that are gone.
+  // Asks all hosts of the host file, or of Slurm's allocation, whether they are there, for some seconds at
+  // most, and leaves out those that are not. `host_of_device` has the host of each device of the run that was
+  // lost. Returns how many of its devices were on hosts that are gone.
   std::int32_t look(const std::vector<std::string>& host_of_device);
 
   // Whether a host that was gone is there again. Never waits: it asks beside the run, and tells what it has
@@ -39,7 +39,7 @@ class Survivors {
 
   Hosts all_, left_;
   std::filesystem::path file_;
-  std::size_t gone_ = 0;  // lines of the host file that do not answer
+  std::size_t gone_ = 0;  // hosts that do not answer
   std::future<std::vector<process::Reached>> asked_;
 };
 

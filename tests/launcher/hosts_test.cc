@@ -275,6 +275,39 @@ TEST_F(Hosts, AHostThatCannotBeReachedIsNamed) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("error[mpi]"), HasSubstr("hr-host7")));
 }
 
+// The network of a host ends first, so nothing tells of the end of its processes, as when its power fails.
+// Its memory goes, too: hosts of the lab share /dev/shm.
+void take_down(Workspace& workspace, const std::string& host) {
+  workspace.run({"ip", "-n", host, "link", "set", "eth0", "down"});
+  workspace.run({"sh", "-c", "ip netns pids " + host + " | xargs -r kill -9"});
+  workspace.run({"sh", "-c", "rm -f /dev/shm/vader_segment." + host + ".*"});
+}
+
+TEST_F(Hosts, ARunGoesOnWithoutAHostThatIsDownUntilItIsBack) {
+  put_file(at("all"), "hr-host0 slots=1\nhr-host1 slots=1\nhr-host2 slots=2\n");
+  const std::string job = workspace_->job(
+      edited(kJob, {{"devices: 2", "devices: 4"},
+                    {R"(mesh { name: "dp" size: 2 })", R"(mesh { name: "dp" size: 4 })"},
+                    {"steps: 6", "steps: 1000000"},
+                    {"directory: \"out\" restarts: 0", "heartbeat: \"1 s\" checkpoint_every: 50"}}),
+      "down.textproto");
+  const std::unique_ptr<Process> run =
+      workspace_->start(on_hosts(hyperrun({job, "--hostfile", "all", "--run-dir", "down"})));
+  const auto says = [&](const char* text) {
+    return eventually([&] { return run->err().find(text) != std::string::npos; }, Seconds(40));
+  };
+  ASSERT_TRUE(eventually([] { return fs::exists(at("down") / "checkpoints"); }, Seconds(20))) << run->err();
+  take_down(*workspace_, "hr-host2");
+  EXPECT_TRUE(says("2 of 4 devices are there; the run goes on with 2")) << run->err();
+  workspace_->run({"ip", "-n", "hr-host2", "link", "set", "eth0", "up"});
+  EXPECT_TRUE(says("4 of 4 devices are there; the run goes on with 4 (dp 4)")) << run->err();
+  const std::size_t steps = losses(at("down")).size();
+  EXPECT_TRUE(eventually([&] { return losses(at("down")).size() > steps; }, Seconds(20)));
+  run->signal(SIGINT);
+  EXPECT_EQ(run->wait(Seconds(20)).status, 130);
+  EXPECT_THAT(hosts_of("down"), ElementsAre("hr-host0", "hr-host1", "hr-host2", "hr-host2"));
+}
+
 // ---- Failures
 
 enum class By { kHyperrun, kMpirun };

@@ -10,7 +10,9 @@
 namespace hyperrun::process {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using Variables = std::map<std::string, std::string>;
 
 std::optional<Allocation> allocation(const Variables& variables, const std::string& host = "login") {
@@ -34,6 +36,22 @@ TEST(Allocation, IsThereWithinAJobOfSlurmOnly) {
   EXPECT_FALSE(allocation({}));
   EXPECT_FALSE(allocation({{"SLURM_CONF", "/etc/slurm/slurm.conf"}}));
   EXPECT_TRUE(allocation(salloc("node[1-2]", "2", "2(x2)")));
+}
+
+std::vector<std::string> lines(const std::string& nodes, const std::string& tasks) {
+  std::vector<std::string> texts;
+  for (const HostLine& h : hosts_of(*allocation(salloc(nodes, "2", tasks))))
+    texts.push_back(h.host + " " + std::to_string(h.slots.value_or(-1)));
+  return texts;
+}
+
+// Forms of names are those of `scontrol show hostnames`.
+TEST(Allocation, HasANodeALine) {
+  EXPECT_THAT(lines("n[1-2]", "2(x2)"), ElementsAre("n1 2", "n2 2"));
+  EXPECT_THAT(lines("a,n[08-10,12]", "4,2(x3),1"), ElementsAre("a 4", "n08 2", "n09 2", "n10 2", "n12 1"));
+  EXPECT_THAT(lines("r[1-2]n[1,3]-x", "1(x4)"), ElementsAre("r1n1-x 1", "r1n3-x 1", "r2n1-x 1", "r2n3-x 1"));
+  EXPECT_THAT(lines("n[1-2]", "2"), IsEmpty());
+  EXPECT_THAT(lines("n[1-", "2"), ElementsAre("n[1- 2"));
 }
 
 TEST(Allocation, AddsUpTasks) {
