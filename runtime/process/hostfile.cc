@@ -68,6 +68,15 @@ void refuse_ip6(const HostLine& host, const std::string& place) {
       .fix("give the address a name in /etc/hosts, and write the name");
 }
 
+// The first word of "slots=8" is no name.
+void refuse_equals(const HostLine& host, const std::string& place) {
+  if (host.host.find('=') == std::string::npos) return;
+  throw Error(Code::kMpi, "\"" + host.host + "\" is no name of a host")
+      .at(at_line(place, host.line))
+      .legal(kForm)
+      .fix("write the host's name before its slots");
+}
+
 // A line without a host has none in the result, either.
 HostLine parse_line(const std::string& line, int number, const std::string& place) {
   constexpr std::string_view kSlots = "slots=";
@@ -80,6 +89,7 @@ HostLine parse_line(const std::string& line, int number, const std::string& plac
     else
       host.others += " " + word;
   refuse_ip6(host, place);
+  refuse_equals(host, place);
   return host;
 }
 
