@@ -11,7 +11,10 @@ function(hyperrun_flags target)
   if(HYPERRUN_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${HYPERRUN_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${HYPERRUN_SANITIZE})
-    if(HYPERRUN_SANITIZE MATCHES thread)
+    if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+      # A finding ends a fuzz target, so that it is kept.
+      target_compile_options(${target} PUBLIC -fno-sanitize-recover=all)
+    elseif(HYPERRUN_SANITIZE MATCHES thread)
       target_compile_options(${target} PRIVATE -Wno-tsan)
     else()  # GCC 12 warns of std::regex once it is instrumented
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)

@@ -27,6 +27,9 @@ std::string_view most_alike(std::string_view written, const std::vector<std::str
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(1, written.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
+    // No distance is below the difference of the lengths, which rules out most names at once.
+    const auto [shorter, longer] = std::minmax({written.size(), candidate.size()});
+    if (longer - shorter >= best_distance) continue;
     std::size_t distance = edit_distance(written, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;
   }

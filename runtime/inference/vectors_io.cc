@@ -16,9 +16,11 @@ struct Head {
   std::int64_t items = 0, tokens = 0, width = 0, first = 0;
 };
 
-// True if a x b is a legal number of elements: neither factor is negative, and the product fits an int32.
+// True if a x b is a legal number of elements: neither factor is negative, and neither they nor their product
+// exceed an int32. A factor of 0 makes no other one legal.
 bool multiplies(std::int64_t a, std::int64_t b) {
-  return a >= 0 && b >= 0 && (b == 0 || a <= std::numeric_limits<std::int32_t>::max() / b);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return a >= 0 && b >= 0 && a <= kMost && b <= kMost && a * b <= kMost;
 }
 
 }  // namespace

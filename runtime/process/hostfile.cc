@@ -35,6 +35,9 @@ std::int32_t slots(std::string_view text, const std::string& place) {
       .fix("say how many ranks the host takes");
 }
 
+// The blanks that separate words of a line, among them the return of Windows.
+bool is_blank(char c) { return std::string_view(" \t\r\v\f").find(c) != std::string_view::npos; }
+
 // mpirun allows blanks around the equals sign.
 std::string without_blanks_at_equals(std::string_view line) {
   std::string text;
@@ -43,9 +46,9 @@ std::string without_blanks_at_equals(std::string_view line) {
       text += line[i];
       continue;
     }
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+    while (!text.empty() && is_blank(text.back())) text.pop_back();
     text += '=';
-    while (i + 1 < line.size() && (line[i + 1] == ' ' || line[i + 1] == '\t')) ++i;
+    while (i + 1 < line.size() && is_blank(line[i + 1])) ++i;
   }
   return text;
 }
@@ -65,6 +68,15 @@ void refuse_ip6(const HostLine& host, const std::string& place) {
       .fix("give the address a name in /etc/hosts, and write the name");
 }
 
+// The first word of "slots=8" is no name.
+void refuse_equals(const HostLine& host, const std::string& place) {
+  if (host.host.find('=') == std::string::npos) return;
+  throw Error(Code::kMpi, "\"" + host.host + "\" is no name of a host")
+      .at(at_line(place, host.line))
+      .legal(kForm)
+      .fix("write the host's name before its slots");
+}
+
 // A line without a host has none in the result, either.
 HostLine parse_line(const std::string& line, int number, const std::string& place) {
   constexpr std::string_view kSlots = "slots=";
@@ -77,6 +89,7 @@ HostLine parse_line(const std::string& line, int number, const std::string& plac
     else
       host.others += " " + word;
   refuse_ip6(host, place);
+  refuse_equals(host, place);
   return host;
 }
 
@@ -106,14 +119,24 @@ std::vector<HostLine> host_lines(std::string_view text, const std::string& place
   return hosts;
 }
 
-std::vector<HostLine> joined_by_host(const std::vector<HostLine>& lines) {
+// The slots of a host that stands in a further line.
+std::int32_t sum_of_slots(const HostLine& before, const HostLine& line, const std::string& place) {
+  std::int32_t sum = 0;
+  if (!__builtin_add_overflow(before.slots.value_or(1), line.slots.value_or(1), &sum)) return sum;
+  throw Error(Code::kMpi, "the slots of " + line.host + " add up to more than a host can have")
+      .at(at_line(place, line.line))
+      .legal("2147483647 slots of a host together")
+      .fix("say how many ranks the host takes");
+}
+
+std::vector<HostLine> joined_by_host(const std::vector<HostLine>& lines, const std::string& place) {
   std::vector<HostLine> hosts;
   for (const HostLine& line : lines) {
     const auto before = std::ranges::find(hosts, line.host, &HostLine::host);
     if (before == hosts.end())
       hosts.push_back(line);
     else
-      before->slots = before->slots.value_or(1) + line.slots.value_or(1);
+      before->slots = sum_of_slots(*before, line, place);
   }
   return hosts;
 }
@@ -128,13 +151,13 @@ std::string text_of(const std::vector<HostLine>& hosts) {
 }
 
 std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place) {
-  return joined_by_host(host_lines(text, place));
+  return joined_by_host(host_lines(text, place), place);
 }
 
 HostfileForMpirun::HostfileForMpirun(const std::string& hostfile) : path_(hostfile) {
   if (hostfile.empty()) return;
   const std::string text = content_of(hostfile);
-  const std::vector<HostLine> lines = host_lines(text, hostfile), hosts = joined_by_host(lines);
+  const std::vector<HostLine> lines = host_lines(text, hostfile), hosts = joined_by_host(lines, hostfile);
   const bool of_windows = text.find('\r') != std::string::npos || without_mark(text).size() < text.size();
   if (!of_windows && lines == hosts) return;
   const std::string form = text_of(hosts);

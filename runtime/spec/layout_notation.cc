@@ -71,6 +71,7 @@ class Parser {
     if (end == std::string_view::npos) fail("this quote is not closed");
     std::string inside(text_.substr(at_ + 1, end - at_ - 1));
     if (inside.empty()) fail(expected);
+    if (inside.find_first_of("\"'") != std::string::npos) fail("no axis has a quote in its name");
     at_ = end + 1;
     return inside;
   }

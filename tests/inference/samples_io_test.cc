@@ -57,6 +57,10 @@ TEST(VectorsIo, RefusesWhatIsTorn) {
     EXPECT_THROW(vectors_from_bytes(whole.substr(0, n)), Error) << n;
   EXPECT_THROW(vectors_from_bytes(whole + '0'), Error);
   EXPECT_THROW(vectors_from_bytes(to_bytes(kScored)), Error);
+  // Without width there is no number, however many vectors; their count is not multiplied beyond an int64.
+  std::string many = to_bytes(InputVectors{0, 1 << 30, 0, {}});
+  many[8 + 7] = '\x40';  // the upper byte of the number of items
+  EXPECT_THROW(vectors_from_bytes(many), Error);
 }
 
 TEST(VectorsIo, AreToldFromSamplesAndRequests) {

@@ -43,6 +43,27 @@ TEST(Hostfile, AHostInSeveralLinesAddsUp) {
   EXPECT_EQ(parse_hosts("a\na\na\n", "hosts"), (std::vector<HostLine>{{1, "a", 3}}));
 }
 
+TEST(Hostfile, SlotsThatAddUpBeyondAnIntegerAreRefused) {
+  try {
+    parse_hosts("a slots=2147483647\nb\na\n", "hosts");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kMpi);
+    EXPECT_EQ(e.place(), "hosts:3");
+    EXPECT_THAT(e.cause(), HasSubstr("the slots of a add up"));
+  }
+}
+
+TEST(Hostfile, ALineWithoutANameIsRefused) {
+  EXPECT_THROW(parse_hosts("slots=4\n", "hosts"), Error);
+  EXPECT_THROW(parse_hosts("a=\na=\n", "hosts"), Error);
+}
+
+// Blanks at the equals sign are the same as those between words.
+TEST(Hostfile, AnyBlankMayStandAroundTheEqualsSign) {
+  EXPECT_EQ(parse_hosts("a slots\r=\v4\n", "hosts"), (std::vector<HostLine>{{1, "a", 4}}));
+}
+
 TEST(Hostfile, AnAddressOfIp6IsNoHost) {
   for (const char* address : {"[::1]", "::1", "fe80::1%eth0", "[2001:db8::7]"}) {
     try {

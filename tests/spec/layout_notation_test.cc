@@ -50,6 +50,7 @@ TEST(LayoutNotation, SaysWhereItIsNotUnderstood) {
            Bad{"(,)", "at character 2: an axis in quotes"},
            Bad{"('')", "at character 2: an axis in quotes"},
            Bad{"(\"tp')", "at character 2: this quote is not closed"},
+           Bad{"('a\"b')", "no axis has a quote in its name"},
            Bad{"(())", "at character 4: these parentheses name no axis"},
            Bad{"(('a', 'None'))", "\"None\" stands alone"},
            Bad{"(('a', ('b')))", "at character 8: an axis in quotes must stand here"},

@@ -38,8 +38,8 @@ AddedTokens::AddedTokens(const PipelineStep& root, const Normalizer* normalizer,
   // Special tokens go first, because of two with the same content the first counts.
   std::vector<std::int32_t> order;
   for (std::int32_t i = 0; i < std::ssize(list_); ++i) order.push_back(i);
-  std::ranges::stable_partition(order,
-                                [&](std::int32_t i) { return list_[static_cast<std::size_t>(i)].special; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::int32_t i) { return list_[static_cast<std::size_t>(i)].special; });
   for (const std::int32_t i : order) {
     const AddedToken& token = list_[static_cast<std::size_t>(i)];
     std::string content = token.content;
