@@ -15,10 +15,13 @@ namespace hyperrun::process {
 namespace {
 
 // mpi_yield_when_idle: ranks may outnumber cores, and a barrier of eight spinning ranks takes 300 times as
-// long. osc ^ucx: with Debian's default, hosts joined by TCP have no one-sided windows at all.
-constexpr std::array kMpiDefaults{
+// long. osc ^ucx: with Debian's default, hosts joined by TCP have no one-sided windows at all. SLURM_OVERLAP:
+// in an allocation mpirun starts its daemons by srun, which else waits for the cores that a daemon of a lost
+// run still has on a node that is gone.
+constexpr std::array kDefaults{
     std::pair{"OMPI_MCA_mpi_yield_when_idle", "1"},
     std::pair{"OMPI_MCA_osc", "^ucx"},
+    std::pair{"SLURM_OVERLAP", "1"},
 };
 
 int number(const char* text) {
@@ -62,7 +65,7 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   if (!spec.controller.empty())
     environment = {{"HYPERRUN_CONTROLLER", spec.controller}, {"HYPERRUN_SECRET", spec.secret}};
   if (!spec.fault.empty()) environment.emplace_back("HYPERRUN_FAULT", spec.fault);
-  for (const auto& [key, value] : kMpiDefaults)
+  for (const auto& [key, value] : kDefaults)
     if (std::getenv(key) == nullptr) environment.emplace_back(key, value);
   if (spec.root) {
     environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -89,7 +92,7 @@ Launcher detect_launcher() {
 }
 
 void set_mpi_defaults() {
-  for (const auto& [key, value] : kMpiDefaults) setenv(key, value, 0);
+  for (const auto& [key, value] : kDefaults) setenv(key, value, 0);
 }
 
 }  // namespace hyperrun::process

@@ -181,6 +181,11 @@ std::int64_t Run::go_on(const Fleet& fleet) {
   const std::optional<fs::path> checkpoint = last_checkpoint();
   const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
   const std::int32_t left = fleet.left(step);
+  if (left == 0)
+    throw Error(Code::kTooFewRanks, "no host answers within 4 s, so no device is left")
+        .at("run.elastic")
+        .legal("a host that mpirun reaches")
+        .fix("see to the hosts, and resume");
   if (left < left_ && !loaded_.job.run.elastic)
     throw Error(Code::kTooFewRanks,
                 fmt::format("{} of {} devices are gone for good", devices() - left, devices()))

@@ -153,6 +153,23 @@ class Slurm(unittest.TestCase):
         self.assertFalse((attempts / "attempt-1").exists(), self.log(number))
         self.assertIn("restart 1 of 3 after step ", self.log(number))
 
+    def test_an_allocation_goes_on_without_a_node(self):
+        """Its user wants it so (--no-kill). The node's network ends first, so nothing tells of its end."""
+        (self.folder / "job.textproto").write_text(
+            JOB.replace("STEPS", "2000").replace("restarts: 0", 'heartbeat: "1 s"'))
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        with open(self.folder / "log", "w") as log:
+            run = subprocess.Popen([LAB, "run", "salloc", "--no-kill", "--nodes=2", "--ntasks-per-node=2", PROGRAM,
+                                    "job.textproto", "--run-dir", "gone"],
+                                   cwd=self.folder, env=environment, stdout=log, stderr=log)
+        said = (self.folder / "log").read_text
+        self.wait_until(lambda: list((self.folder / "gone/checkpoints").glob("step-*")), said)
+        subprocess.run(["ip", "-n", "hr-host2", "link", "set", "eth0", "down"], check=True)
+        subprocess.run("ip netns pids hr-host2 | xargs kill -9", shell=True, check=True)
+        self.wait_until(lambda: run.poll() is not None, said)
+        self.assertIn("2 of 4 devices are there; the run goes on with 2", said())
+        self.assertEqual(run.returncode, 0, said())
+
     def test_without_a_checkpoint_there_is_no_second_attempt(self):
         (self.folder / "job.textproto").write_text(
             JOB.replace("STEPS", "4000").replace("checkpoint_every: 20", "checkpoint_every: 4000"))

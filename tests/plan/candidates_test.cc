@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "runtime/plan/incumbent_cutoff.h"
+#include "runtime/plan/search.h"
+#include "runtime/spec/job_reader.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -56,6 +58,20 @@ TEST(IncumbentCutoff, IsSeparateForEachSpaceUpToALimit) {
   incumbents.add(narrow, 80);
   EXPECT_EQ(incumbents.cutoff(wide), 90);
   EXPECT_NEAR(incumbents.cutoff(narrow), 99, 1e-9) << "of 101, a tenth more than 90";
+}
+
+// Leaders are chosen in turns, first of new families, then of any, so eight leaders include the first four.
+TEST(Search, MoreLeadersIncludeFewerLeaders) {
+  const Job job = parse_job(R"(supernode { devices: 24 profile: "matrix384" }
+                               model { layers: 8 hidden: 1024 heads: 16 kv_heads: 8 ffn: 4096 vocab: 32000
+                                 sequence: 1024 }
+                               data { corpus: "none.txt" }
+                               training { steps: 1 batch: 24 lr: 1e-4 precision: "bfloat16" })",
+                            "turns", JobUse::kToBePlanned)
+                      .job;
+  const Search few = search(job, {.leaders = 4}), many = search(job, {.leaders = 8});
+  ASSERT_TRUE(few.found() && many.found());
+  EXPECT_LE(many.leaders.front().simulated, few.leaders.front().simulated);
 }
 
 }  // namespace

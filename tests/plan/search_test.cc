@@ -588,19 +588,5 @@ TEST(Search, TriesTransfersOfEachKind) {
   }
 }
 
-// Leaders are chosen in turns, first of new families, then of any, so eight leaders include the first four.
-TEST(Search, MoreLeadersIncludeFewerLeaders) {
-  const Job job = parse_job(R"(supernode { devices: 24 profile: "matrix384" }
-                               model { layers: 8 hidden: 1024 heads: 16 kv_heads: 8 ffn: 4096 vocab: 32000
-                                 sequence: 1024 }
-                               data { corpus: "none.txt" }
-                               training { steps: 1 batch: 24 lr: 1e-4 precision: "bfloat16" })",
-                            "turns", JobUse::kToBePlanned)
-                      .job;
-  const Search few = search(job, {.leaders = 4}), many = search(job, {.leaders = 8});
-  ASSERT_TRUE(few.found() && many.found());
-  EXPECT_LE(many.leaders.front().simulated, few.leaders.front().simulated);
-}
-
 }  // namespace
 }  // namespace hyperrun::testing
