@@ -32,6 +32,7 @@ FaultCosts costs_of(const FaultModel& spec, const FaultedRun& run) {
 
 double speed_with(const FaultedRun& run, std::int32_t devices) {
   if (devices >= run.devices) return 1;
+  if (!run.speeds.empty()) return run.speeds.at(static_cast<std::size_t>(devices));
   const double share = static_cast<double>(devices) / run.devices;
   const double part = std::min(1.0, (1 - share) / (1 - run.smaller_share));
   return std::min(1.0, share * (1 + (run.smaller_speed - 1) * part));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/faults/fault_model.h"
 
@@ -15,6 +16,7 @@ struct FaultedRun {
   std::int32_t replica = 1;  // devices of one data-parallel replica, which divide `devices`
   // Of a run with this share of the replicas, and of the batch: steps a second over those of all replicas.
   double smaller_share = 0.5, smaller_speed = 1;
+  std::vector<double> speeds = {};  // in place of these, by number of devices, if it is not empty
 };
 
 struct SaveCost {

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <queue>
 #include <tuple>
 #include <utility>
-#include <vector>
+
+#include "runtime/faults/healthy_devices.h"
 
 namespace hyperrun {
 namespace {
@@ -44,11 +43,12 @@ struct Segment {
 
 class Walk {
  public:
-  Walk(const FaultWalk& what, std::span<const Fault> faults) : what_(what), faults_(faults) {
-    const FaultModel& spec = what.spec;
-    wanted_ = what.run.devices;
-    world_ = {wanted_, what.run.replica};
-    healthy_ = wanted_ + (what.policy.spares ? spares_of(spec, wanted_) : 0);
+  Walk(const FaultWalk& what, std::span<const Fault> faults)
+      : what_(what),
+        faults_(faults),
+        wanted_(what.run.devices),
+        healthy_(wanted_ + (what.policy.spares ? spares_of(what.spec, wanted_) : 0)),
+        world_{wanted_, what.run.replica} {
     start_steps(0, wanted_);
   }
 
@@ -56,7 +56,7 @@ class Walk {
     const double horizon = what_.spec.horizon;
     for (;;) {
       const double fault = next_ < faults_.size() ? faults_[next_].time : kNever;
-      const double repair = repairs_.empty() ? kNever : repairs_.top().first;
+      const double repair = healthy_.next_repair();
       const double time = std::min({fault, repair, phase_end_, horizon});
       if (time >= horizon) break;
       if (time == phase_end_)
@@ -95,7 +95,7 @@ class Walk {
 
   void grow_at_next_save(double time) {
     if (phase_ != Phase::kSteps || phase_end_ < kNever) return;
-    if (devices_to_go_on(what_.policy, world_, healthy_) > devices_)
+    if (devices_to_go_on(what_.policy, world_, healthy_.count()) > devices_)
       std::tie(phase_end_, grown_from_) = segment_.next_save(time);
   }
 
@@ -122,7 +122,7 @@ class Walk {
   // Starts on the devices that are there, or waits.
   void go_back(double time) {
     undo();
-    devices_ = devices_to_go_on(what_.policy, world_, healthy_);
+    devices_ = devices_to_go_on(what_.policy, world_, healthy_.count());
     if (devices_ == 0) return begin(Phase::kWaiting, time, kNever);
     const bool from_copy = what_.policy.copies && copies_;
     reading_ = from_copy ? what_.costs.fetch : what_.costs.read;
@@ -132,9 +132,8 @@ class Walk {
   // --- events ---
 
   void take_back(double time) {
-    healthy_ += repairs_.top().second;
-    repairs_.pop();
-    if (phase_ == Phase::kWaiting && devices_to_go_on(what_.policy, world_, healthy_) > 0) {
+    healthy_.take_back();
+    if (phase_ == Phase::kWaiting && devices_to_go_on(what_.policy, world_, healthy_.count()) > 0) {
       out_.waiting += time - phase_begin_;
       go_back(time);
     } else {
@@ -145,7 +144,7 @@ class Walk {
   void suffer(const Fault& fault) {
     const bool hits_run = fault.place < devices_in_use();
     if (hits_run) interrupt(fault.time);
-    if (fault.lasting && fault.place < healthy_) lose(fault, hits_run);
+    lose(fault);
     if (hits_run) notice(fault.time);
   }
 
@@ -167,12 +166,9 @@ class Walk {
     on_disk_ = what_.policy.copies ? written(segment_.reached(time)) : saved;
   }
 
-  void lose(const Fault& fault, bool hits_run) {
-    const FaultUnit unit = what_.spec.unit(fault.kind);
-    const std::int32_t there = hits_run || devices_in_use() == 0 ? healthy_ : healthy_ - devices_in_use();
-    const std::int32_t gone = std::min(unit.devices, there);
-    healthy_ -= gone;
-    repairs_.emplace(fault.time + unit.repair, gone);
+  void lose(const Fault& fault) {
+    const std::int32_t gone = healthy_.lose(what_.spec, fault, devices_in_use());
+    if (gone == 0) return;
     if (fault.kind == FaultKind::kDevice || !what_.policy.copies) return;  // the host's memory stays
     if (fault.partner * wanted_ < exposed_) copies_ = false;
     exposed_ += gone;
@@ -230,11 +226,10 @@ class Walk {
   std::size_t next_ = 0;
   FaultOutcome out_;
 
-  std::int32_t wanted_ = 1, healthy_ = 1;
+  std::int32_t wanted_ = 1;
+  HealthyDevices healthy_;
   std::int32_t devices_ = 1;  // of the steps or of the return that is under way
   FaultedWorld world_;
-  using Repair = std::pair<double, std::int32_t>;  // time, devices
-  std::priority_queue<Repair, std::vector<Repair>, std::greater<>> repairs_;
 
   Phase phase_ = Phase::kSteps;
   double phase_begin_ = 0, phase_end_ = kNever;

@@ -332,6 +332,7 @@ struct FaultSpec {
   double seconds = 1;     // of a slow device: so much longer
   bool for_good = false;  // of a killed device: it does not come back
   std::int32_t back = 0;  // a device that was gone for good is back after this step; 0: never
+  std::int64_t at = 0;    // of one drawn from a model: when it happens, Unix time, ns; 0: at once
 
   bool operator==(const FaultSpec&) const = default;
 };
@@ -341,6 +342,7 @@ struct ChaosSpec {
   std::int32_t faults = 0;         // so many at random, spread over the run
   std::vector<std::string> kinds;  // of the random ones; empty: kill, stop, slow and cut
   std::vector<FaultSpec> certain;  // besides these
+  std::string model;               // file of faults that are drawn by time; empty: none
 
   bool operator==(const ChaosSpec&) const = default;
 };

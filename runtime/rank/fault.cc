@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <iterator>
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kFault = "fault";
 constexpr const char* kDevice = "fault_device";
 constexpr const char* kSeconds = "fault_seconds";
+constexpr const char* kAt = "fault_at";
 constexpr std::string_view kKinds[] = {kKillFault, kStopFault,     kSlowFault,
                                        kCutFault,  kFullDiskFault, kFlipFault};
 
@@ -29,6 +31,7 @@ void set_fault(tasks::Invocation& invocation, const FaultSpec& fault) {
   invocation.scalars[kFault] = index_of_kind(fault.kind);
   invocation.scalars[kDevice] = std::int64_t{fault.device};
   invocation.scalars[kSeconds] = fault.seconds;
+  invocation.scalars[kAt] = fault.at;
 }
 
 std::optional<FaultSpec> fault_of(const tasks::Invocation& invocation, std::int32_t device) {
@@ -39,6 +42,7 @@ std::optional<FaultSpec> fault_of(const tasks::Invocation& invocation, std::int3
   fault.kind = kKinds[static_cast<std::size_t>(std::get<std::int64_t>(kind->second))];
   fault.device = device;
   fault.seconds = std::get<double>(scalars.at(kSeconds));
+  fault.at = std::get<std::int64_t>(scalars.at(kAt));
   return fault;
 }
 
@@ -48,9 +52,23 @@ bool brings(const tasks::Invocation& invocation, std::string_view kind) {
          std::get<std::int64_t>(brought->second) == index_of_kind(kind);
 }
 
-std::string to_text(const FaultSpec& fault, int process) { return fmt::format("{}:{}", fault.kind, process); }
+std::string to_text(const FaultSpec& fault, int process) {
+  std::string text = fmt::format("{}:{}", fault.kind, process);
+  if (fault.at > 0) text += fmt::format(":{}", fault.at);
+  return text;
+}
 
 void commit(const FaultSpec& fault, const std::function<void()>& cut) {
+  if (fault.at > 0) {
+    FaultSpec now = fault;
+    now.at = 0;
+    const std::chrono::system_clock::time_point at{std::chrono::nanoseconds(fault.at)};
+    std::thread([now, cut, at] {
+      std::this_thread::sleep_until(at);
+      commit(now, cut);
+    }).detach();
+    return;
+  }
   if (fault.kind == kKillFault) std::raise(SIGKILL);
   if (fault.kind == kStopFault) std::raise(SIGSTOP);
   if (fault.kind == kSlowFault) std::this_thread::sleep_for(std::chrono::duration<double>(fault.seconds));
@@ -58,10 +76,13 @@ void commit(const FaultSpec& fault, const std::function<void()>& cut) {
 }
 
 void commit_at_start(const std::string& text, int process, const std::function<void()>& cut) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos || text.substr(colon + 1) != std::to_string(process)) return;
+  const std::size_t kind = text.find(':');
+  if (kind == std::string::npos) return;
+  const std::size_t time = std::min(text.find(':', kind + 1), text.size());
+  if (text.substr(kind + 1, time - kind - 1) != std::to_string(process)) return;
   FaultSpec fault;
-  fault.kind = text.substr(0, colon);
+  fault.kind = text.substr(0, kind);
+  if (time < text.size()) fault.at = std::stoll(text.substr(time + 1));
   commit(fault, cut);
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,24 @@ std::string utc(Nanos since_epoch) {
   std::array<char, 32> date{};
   std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
   return fmt::format("{}.{:03}Z", date.data(), millis);
+}
+
+Json json_of(const GoodputParts& p) {
+  return {{"goodput", p.goodput()},           {"seconds", p.seconds()},
+          {"useful_seconds", p.useful},       {"slower_seconds", p.slower},
+          {"saving_seconds", p.saving},       {"lost_seconds", p.lost},
+          {"noticing_seconds", p.noticing},   {"waiting_seconds", p.waiting},
+          {"starting_seconds", p.starting},   {"reading_seconds", p.reading},
+          {"faults", std::llround(p.faults)}, {"returns_to_more_devices", std::llround(p.changes)}};
+}
+
+Json json_of(const Goodput& g) {
+  Json json = json_of(g.executed);
+  json["steps"] = g.steps;
+  json["step_seconds"] = g.step;
+  json["saves"] = g.saves;
+  if (g.foretold) json["foretold"] = json_of(*g.foretold);
+  return json;
 }
 
 }  // namespace
@@ -52,6 +71,7 @@ std::string to_json(const Manifest& m) {
       json["restarts"].back()["left_out"] = {{"first_sample", r.left_out.first},
                                              {"samples", r.left_out.samples}};
   }
+  json["goodput"] = m.goodput ? json_of(*m.goodput) : Json(nullptr);
   json["hyperrun"] = {{"version", version()}, {"git_revision", git_revision()}};
   json["libraries"] = std::move(libraries);
   return dump_indented(json);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/rank/fault.h"
+#include "runtime/rank/protocol.h"
 
 namespace hyperrun {
 namespace {
@@ -46,6 +47,8 @@ Chaos::Chaos(const ChaosSpec& spec, std::int32_t devices, std::int32_t steps, bo
 
 void Chaos::add_fault(tasks::Invocation& invocation, bool saves,
                       const std::function<bool(std::int32_t)>& runs_on) {
+  if (timeline_ != nullptr && timeline_->draws() && invocation.scalars.contains(kLearningRate))
+    if (const std::optional<FaultSpec> drawn = timeline_->first_step()) return set_fault(invocation, *drawn);
   for (std::size_t f = 0; f < faults_.size() && !ends_this_start_; ++f) {
     const FaultSpec& fault = faults_[f];
     // A step's invocation has the number of steps before it; that of a save has the number of steps done.
@@ -59,8 +62,10 @@ void Chaos::add_fault(tasks::Invocation& invocation, bool saves,
   }
 }
 
-std::optional<FaultSpec> Chaos::of_start() {
+std::optional<FaultSpec> Chaos::of_start(std::int32_t devices) {
   ends_this_start_ = false;
+  if (timeline_ != nullptr)
+    if (std::optional<FaultSpec> drawn = timeline_->start(devices)) return drawn;
   for (std::size_t f = 0; f < faults_.size(); ++f) {
     if (happened_[f] || faults_[f].step > 0) continue;
     happened_[f] = true;
@@ -75,6 +80,14 @@ std::int32_t Chaos::gone(std::int64_t step) const {
   for (std::size_t f = 0; f < faults_.size(); ++f)
     gone += happened_[f] && faults_[f].for_good && (faults_[f].back == 0 || step < faults_[f].back) ? 1 : 0;
   return gone;
+}
+
+std::int32_t Chaos::drawn_gone(std::int32_t of) const {
+  return timeline_ != nullptr && timeline_->draws() ? of - timeline_->healthy() : 0;
+}
+
+bool Chaos::await(std::int32_t devices) const {
+  return timeline_ != nullptr && timeline_->draws() && timeline_->await(devices);
 }
 
 }  // namespace hyperrun

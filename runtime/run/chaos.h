@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/run/timeline.h"
 #include "runtime/tasks/messages.h"
 
 namespace hyperrun {
@@ -24,17 +25,25 @@ class Chaos {
   // devices start again: invocations are issued ahead, and would bring it to a device that is lost.
   void add_fault(tasks::Invocation& invocation, bool saves, const std::function<bool(std::int32_t)>& runs_on);
 
-  // Begins a start of the devices. Returns the fault that it brings, if one is left that happens while they
-  // start.
-  std::optional<FaultSpec> of_start();
+  // Has faults be drawn by time as well. `timeline` must outlive the chaos.
+  void follow(Timeline& timeline) { timeline_ = &timeline; }
+
+  // Begins a start of so many devices. Returns the fault that it brings, if one is left that happens while
+  // they start, or is known to happen at its time.
+  std::optional<FaultSpec> of_start(std::int32_t devices = 0);
 
   // Devices that are gone for good after `step` steps.
   std::int32_t gone(std::int64_t step) const;
+  // Devices that drawn faults have taken and that are not repaired, of so many.
+  std::int32_t drawn_gone(std::int32_t of) const;
+  // Waits for repairs until so many devices are there. False: it does not know of repairs.
+  bool await(std::int32_t devices) const;
 
  private:
   std::vector<FaultSpec> faults_;
   std::vector<bool> happened_;  // by fault
   bool ends_this_start_ = false;
+  Timeline* timeline_ = nullptr;  // null: nothing is drawn by time
 };
 
 }  // namespace hyperrun

@@ -21,6 +21,10 @@ class Fleet {
   // waiting, whether hosts are back.
   std::int32_t left(std::int64_t step) const;
 
+  // Waits until as many devices are there as a run needs that keeps its layout, or that is elastic, if it is
+  // known when they are repaired.
+  void await(bool elastic) const;
+
   // Looks after a loss which hosts are there; may take seconds. `host_of_device` is of the run that was lost.
   void look(const std::vector<std::string>& host_of_device);
 

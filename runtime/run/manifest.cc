@@ -25,6 +25,7 @@ Manifest manifest_of(const Job& job, const RunArguments& arguments, const Record
                  {"openblas", kernels::matrix_library()},
                  {"vector target", kernels::vector_target()}};
   m.restarts = recorder.restarts();
+  m.goodput = recorder.goodput();
   if (outcome == nullptr) return m;
   m.end = unix_time();
   m.state = outcome->ok() ? "finished" : outcome->signal != 0 ? "interrupted" : "failed";

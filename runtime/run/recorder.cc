@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/run/timeline.h"
+
 namespace hyperrun {
 
 Nanos unix_time() {
@@ -31,6 +33,11 @@ void Recorder::go_on(const Error& cause, Nanos when, std::int64_t from, LeftOut 
   const std::string place = cause.place().empty() ? "" : cause.place() + ": ";
   restarts_.push_back({after, from, place + cause.cause(), when, {}, left_out});
   forget_steps_after(from);
+  if (timeline() != nullptr) timeline()->undo(from);
+}
+
+std::optional<Goodput> Recorder::goodput() const {
+  return outputs_.timeline == nullptr ? std::nullopt : outputs_.timeline->goodput();
 }
 
 void Recorder::write(const std::string& metrics_line) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/report/goodput.h"
 #include "runtime/report/loss_chart.h"
 #include "runtime/report/metrics.h"
 #include "runtime/report/run_directory.h"
@@ -18,6 +19,8 @@
 #include "runtime/tasks/messages.h"
 
 namespace hyperrun {
+
+class Timeline;
 
 Nanos unix_time();  // the present time
 
@@ -28,6 +31,7 @@ struct RecorderOutputs {
   std::string trace;                       // the trace's file; empty: none
   bool quiet = false;                      // prints no progress
   std::function<Nanos()> now = unix_time;  // the clock of the devices' statistics
+  Timeline* timeline = nullptr;            // learns of steps and losses; null: nobody does
 };
 
 class Recorder {
@@ -46,6 +50,7 @@ class Recorder {
   virtual std::string text() const = 0;                             // the report, for people
   const std::vector<std::string>& hosts() const { return hosts_; }  // by device, once the run has begun
   int ranks() const { return ranks_; }                              // of these devices
+  std::optional<Goodput> goodput() const;                           // of a training, once a step has ended
 
  protected:
   explicit Recorder(RecorderOutputs outputs);
@@ -63,6 +68,7 @@ class Recorder {
 
   bool quiet() const { return outputs_.quiet; }
   Nanos now() const { return outputs_.now(); }
+  Timeline* timeline() { return outputs_.timeline; }
   void write(const std::string& metrics_line);
   TraceWriter* trace() { return trace_.get(); }  // null if no trace is written
 

@@ -47,11 +47,13 @@ std::string describe(const Restart& r) {
   return text;
 }
 
-std::string describe(const std::vector<Restart>& restarts) {
+std::string describe(const Recorder& recorder) {
   std::string text;
-  for (const Restart& r : restarts)
+  for (const Restart& r : recorder.restarts())
     text += fmt::format("restarted {}, {:.1f} s until a step had ended\n", describe(r),
                         static_cast<double>(r.time.value) / 1e9);
+  if (const std::optional<Goodput> goodput = recorder.goodput(); goodput && !recorder.restarts().empty())
+    text += to_text(*goodput);
   return text;
 }
 
@@ -68,7 +70,11 @@ void RunKind::change_to(const Job& /*job*/) {
 }
 
 Run::Run(const RunArguments& arguments)
-    : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()), kind_(make_kind(loaded_)) {}
+    : arguments_(arguments),
+      loaded_(load(arguments)),
+      fault_model_(fault_model_of(loaded_)),
+      started_(unix_time()),
+      kind_(make_kind(loaded_)) {}
 
 void Run::require_room(const OnThisHost& here, const fs::path& directory) {
   try {
@@ -110,13 +116,15 @@ void Run::prepare(const OnThisHost& here) {
 }
 
 int Run::execute(const Starter& starter, Restarts restarts) {
-  RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet};
+  Timeline timeline(loaded_.job, fault_model_, bytes_of_checkpoint(kind_->sessions().front()));
+  RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet, .timeline = &timeline};
   if (kind_->traces()) outputs.trace = directory_->file(kTraceFile);
   const std::unique_ptr<Recorder> recorder = kind_->make_recorder(std::move(outputs));
   kind_->announce();
   std::fflush(stdout);
   const RunSpec& run = loaded_.job.run;
   Chaos chaos(run.chaos, devices(), loaded_.job.training.steps, run.checkpoint_every > 0);
+  chaos.follow(timeline);
   left_ = devices();
   Fleet fleet(loaded_.job.supernode, chaos, starter.survivors);
   control::Outcome outcome;
@@ -128,9 +136,10 @@ int Run::execute(const Starter& starter, Restarts restarts) {
     driver->inject(chaos);
     driver->when_failed([&](const Error& cause) {
       failed = unix_time();
+      timeline.lost(failed);
       if (!restarts.possible(cause.code(), driver->setback().diverged.has_value())) report(cause, *recorder);
     });
-    outcome = starter.start(job(), *driver, chaos.of_start());
+    outcome = starter.start(job(), *driver, chaos.of_start(job().supernode.devices));
     again = outcome.ok() && driver->paused();
     if (again) {
       go_on(fleet);
@@ -140,7 +149,7 @@ int Run::execute(const Starter& starter, Restarts restarts) {
     const bool diverged = setback.diverged.has_value();
     if (setback.trusted) remove_untrusted_checkpoints(*setback.trusted);
     if (outcome.ok() || !outcome.error || !restarts.possible(outcome.error->code(), diverged)) break;
-    if (outcome.all_done) {
+    if (outcome.all_done && !driver->paused()) {
       std::fprintf(stderr, "all work was done when this happened: %s\n", outcome.error->cause().c_str());
       outcome.error.reset();
       break;
@@ -162,7 +171,7 @@ int Run::execute(const Starter& starter, Restarts restarts) {
   write_manifest(*recorder, &outcome);
   kind_->conclude(*directory_, outcome.all_done);
   if (outcome.all_done)
-    std::printf("%s%srun directory: %s\n", describe(recorder->restarts()).c_str(), recorder->text().c_str(),
+    std::printf("%s%srun directory: %s\n", describe(*recorder).c_str(), recorder->text().c_str(),
                 directory_->path().c_str());
   std::fflush(stdout);
   if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
@@ -178,6 +187,7 @@ void Run::report(const Error& cause, Recorder& recorder) const {
 // Has the next start begin behind the last checkpoint, or at the begin of the run, on the devices that are
 // left. Returns the number of steps that are done.
 std::int64_t Run::go_on(const Fleet& fleet) {
+  fleet.await(loaded_.job.run.elastic);
   const std::optional<fs::path> checkpoint = last_checkpoint();
   const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
   const std::int32_t left = fleet.left(step);

@@ -15,6 +15,7 @@
 #include "runtime/run/restarts.h"
 #include "runtime/run/run_kind.h"
 #include "runtime/run/survivors.h"
+#include "runtime/run/timeline.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -54,6 +55,7 @@ class Run {
 
   const RunArguments& arguments_;
   LoadedJob loaded_;
+  std::optional<FaultModel> fault_model_;  // of run.chaos
   Nanos started_;
   std::unique_ptr<RunKind> kind_;
   std::optional<RunDirectory> directory_;

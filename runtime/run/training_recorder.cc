@@ -9,6 +9,7 @@
 #include "runtime/compile/learning_rate.h"
 #include "runtime/report/instruction_trace.h"
 #include "runtime/run/device_use.h"
+#include "runtime/run/timeline.h"
 
 namespace hyperrun {
 namespace {
@@ -92,6 +93,12 @@ void TrainingRecorder::step(std::int64_t step, double loss, double grad_norm,
   if (progress_) progress_->update(m);
   add_to_report(step, loss, grad_norm, stats, time);
   if (traced) add_to_trace(step, stats);
+  if (timeline() != nullptr) timeline()->step(step + 1, begin, end);
+}
+
+void TrainingRecorder::paced(const PacedUse& use) {
+  report_.paced = use;
+  if (timeline() != nullptr) timeline()->paced(use.dilation, static_cast<double>(use.predicted.value) / 1e9);
 }
 
 // A step lasts from the end of the step before. The first step lasts from its own begin.
@@ -104,6 +111,7 @@ Nanos TrainingRecorder::step_time(std::int64_t begin, std::int64_t end) {
 void TrainingRecorder::ran(const std::string& program, std::span<const InvocationStats> stats) {
   plan_for(program);
   for (std::size_t d = 0; d < stats.size(); ++d) add_memory(stats[d], report_.devices[d]);
+  if (timeline() != nullptr && program == "init") timeline()->initialised(now());
 }
 
 // Adds a Program to those that have run. The report compares only their planned use with the executed use.

@@ -28,7 +28,7 @@ class TrainingRecorder : public Recorder {
   void ran(const std::string& program, std::span<const InvocationStats> stats);
   // Begins the use of devices anew, as the plan has changed.
   void change_layout();
-  void paced(const PacedUse& use) { report_.paced = use; }
+  void paced(const PacedUse& use);
 
   const RunReport& report() const { return report_; }
   std::string text() const override { return to_text(report_); }

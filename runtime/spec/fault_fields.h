@@ -15,8 +15,8 @@ inline std::vector<Choice> fault_policy_choices() {
   return choices;
 }
 
-inline constexpr double kTenYears = 3650 * 86400.0;
-inline constexpr RealRange kMtbf{.min = 1, .max = 3.6e11}, kRepair{.max = kTenYears},
+inline constexpr double kTenYears = 3650 * 86400.0, kMillisecond = 1e-3;
+inline constexpr RealRange kMtbf{.min = kMillisecond, .max = 3.6e11}, kRepair{.max = kTenYears},
     kDelay{.max = 30 * 86400.0}, kPart{.max = 1};
 inline constexpr IntRange kFaultDevices{.min = 1, .max = 1 << 20};
 
@@ -61,7 +61,7 @@ template <class Visitor>
 void fields(Visitor& v, FaultCopies& c) {
   v.rate("bandwidth", c.bandwidth, QuantityKind::kByteRate);
   v.real("share", c.share, Need::kOptional, kPart);
-  v.span("disk_every", c.disk_every, Need::kOptional, {.min = 1, .max = kTenYears});
+  v.span("disk_every", c.disk_every, Need::kOptional, {.min = kMillisecond, .max = kTenYears});
 }
 
 template <class Visitor>
@@ -78,7 +78,7 @@ void fields(Visitor& v, FaultModel& s) {
   v.optional("copies", s.copies);
   v.integer("spares", s.spares, Need::kOptional, {.max = 1 << 20});
   v.real("spare_share", s.spare_share, Need::kOptional, kPart);
-  v.span("horizon", s.horizon, Need::kOptional, {.min = 3600, .max = kTenYears});
+  v.span("horizon", s.horizon, Need::kOptional, {.min = kMillisecond, .max = kTenYears});
   v.integer("samples", s.samples, Need::kOptional, {.min = 2, .max = 1000});
   v.integer("seed", s.seed);
   v.integers("scales", s.scales, kFaultDevices);

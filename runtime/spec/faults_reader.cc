@@ -54,6 +54,10 @@ FaultModel parse_faults(std::string_view text, const std::string& path) {
   return spec;
 }
 
+bool is_built_in_faults(std::string_view name) {
+  return std::ranges::any_of(built_in_faults(), [&](const BuiltInText& t) { return t.name == name; });
+}
+
 FaultModel load_faults(const std::string& wanted) {
   std::vector<std::string> names;
   for (const BuiltInText& t : built_in_faults()) {

@@ -12,6 +12,7 @@ namespace hyperrun {
 
 // The built-in files in alphabetical order; generated from proto/profiles/faults when hyperrun is built.
 std::vector<BuiltInText> built_in_faults();
+bool is_built_in_faults(std::string_view name);
 
 // Loads the built-in file or the file that `wanted` names; a relative path is looked up in the working
 // directory. Throws kMissingFile with a list of the built-in ones when there is neither, and JobError with

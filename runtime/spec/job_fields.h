@@ -401,6 +401,7 @@ void fields(Visitor& v, ChaosSpec& c) {
   v.integer("faults", c.faults, Need::kOptional, {});
   v.choices("kinds", c.kinds, kFaultKinds);
   v.list("fault", c.certain);
+  v.file("model", c.model, Need::kOptional);
 }
 
 template <class Visitor>

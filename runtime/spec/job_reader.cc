@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "runtime/spec/faults_reader.h"
 #include "runtime/spec/job_check.h"
 #include "runtime/spec/job_check_programs.h"
 #include "runtime/spec/job_fields.h"
@@ -209,6 +210,8 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   for (std::string* input :
        {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})
     *input = resolve_input(*input, path);
+  if (std::string& model = loaded.job.run.chaos.model; !is_built_in_faults(model))
+    model = resolve_input(model, path);
   return loaded;
 }
 

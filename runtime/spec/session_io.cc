@@ -19,7 +19,8 @@ Error not_whole(const std::string& place) {
 
 std::vector<std::string*> paths_of(Job& job) {
   DataSpec& data = job.data;
-  return {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &job.run.directory, &job.run.resume};
+  return {&data.corpus,       &data.tokenizer, &data.tasks,         &data.samples,
+          &job.run.directory, &job.run.resume, &job.run.chaos.model};
 }
 
 proto::Session message_of(const Session& session) {

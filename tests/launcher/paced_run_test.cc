@@ -91,6 +91,54 @@ TEST(PacedGeneration, WantsAPacedClock) {
   EXPECT_THAT(f.err, HasSubstr("the job's clock is \"native\""));
 }
 
+// A fault each 4 s of wall time. Repairs take longer than anything else, and take no wall time.
+constexpr const char* kDrawn = R"(device { mtbf: "8 ms" repair: "60 ms" lasting: 0.3 }
+delays { detection: "0.6 ms" start: "0.5 ms" compile: "0 s" join: "0 s" }
+storage { bandwidth: "1 GB/s" }
+save { beside: true share: 0 write_time: "0.01 ms" read_time: "0.01 ms" }
+horizon: "10 s"
+)";
+
+TEST(PacedRun, TellsItsGoodputUnderDrawnFaults) {
+  const Workspace workspace;
+  workspace.job(kDrawn, "faults.textproto");
+  const std::string chaos =
+      "elastic: false chaos { model: \"faults.textproto\" seed: 4 } checkpoint_every: 3 ";
+  const std::string job = edited(
+      kJob,
+      {{"steps: 6", "steps: 30"}, {"restarts: 0", "restarts: 100 clock: \"paced\" dilation: 1000 " + chaos}});
+  const Finished f = workspace.run(hyperrun({workspace.job(job)}), Seconds(60));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, HasSubstr("goodput ")) << f;
+  const auto g = nlohmann::json::parse(content(workspace / "out/manifest.json")).at("goodput");
+  const auto& foretold = g.at("foretold");
+  EXPECT_GE(g.at("faults"), 1) << f;
+  EXPECT_EQ(g.at("faults"), foretold.at("faults")) << g;
+  EXPECT_GT(g.at("waiting_seconds"), 0.05) << "it waits for a repair of 60 ms of the machine: " << g;
+  EXPECT_LT(f.time.count(), 1000 * g.at("waiting_seconds").get<double>()) << "which nobody waits for: " << g;
+  // Restarts are not as long as the file says, on a busy machine up to some seconds: with the delays taken
+  // out, what is left is a step that each fault may lose more or less.
+  const auto others = [](const nlohmann::json& p) {
+    return p.at("noticing_seconds").get<double>() + p.at("starting_seconds").get<double>() +
+           p.at("reading_seconds").get<double>();
+  };
+  const double steps = g.at("seconds").get<double>() - others(g), repeated = g.at("lost_seconds");
+  EXPECT_NEAR(steps - g.at("waiting_seconds").get<double>() - repeated, g.at("useful_seconds"),
+              0.1 * g.at("useful_seconds").get<double>());
+  EXPECT_NEAR(g.at("goodput"), foretold.at("goodput"), 0.25 * foretold.at("goodput").get<double>()) << g;
+}
+
+TEST(PacedRun, RefusesAModelOfFaultsThatItCannotGoBy) {
+  const Workspace workspace;
+  workspace.job(kDrawn, "faults.textproto");
+  const auto refused = [&](const std::string& words) {
+    return workspace.run(hyperrun({workspace.job(edited(kJob, {{"restarts: 0", words}}))})).err;
+  };
+  EXPECT_THAT(refused("clock: \"paced\" chaos { model: \"faults.textproto\" }"),
+              HasSubstr("error[bad-value]: faults come by the paced clock, whose dilation"));
+  EXPECT_THAT(refused("chaos { model: \"none.textproto\" }"), HasSubstr("error[missing-file]"));
+}
+
 TEST(PacedRun, RefusesWhatCannotBeExecutedToScale) {
   const Workspace workspace;
   const auto refused = [&](const std::string& job) {

@@ -78,7 +78,7 @@ TEST(Faults, ThatCannotBe) {
               HasSubstr("\"device\" has no \"mtbf\""));
   EXPECT_THAT(refused(good + R"(horizon: "30")"),
               AllOf(HasSubstr("f.textproto:1:"), HasSubstr("a number and ms, s, min, h or days")));
-  EXPECT_THAT(refused(good + R"(horizon: "1 s")"), HasSubstr("\"horizon\" cannot be \"1 s\""));
+  EXPECT_THAT(refused(good + R"(horizon: "0 s")"), HasSubstr("\"horizon\" cannot be \"0 s\""));
   EXPECT_THAT(refused(good + R"(policies: ["restrat"])"), HasSubstr("did you mean \"restart\"?"));
   EXPECT_THAT(refused(good + R"(policies: ["stop", "stop"])"), HasSubstr("is given twice"));
   EXPECT_THAT(refused(good + "scales: [0]"), HasSubstr("\"scales\" cannot hold 0"));

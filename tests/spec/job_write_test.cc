@@ -36,8 +36,11 @@ Job unusual_job() {
   job.run.keep_last = 4, job.run.keep_every = 50, job.run.copy_every = 2;
   job.run.on_divergence = kSkip, job.run.divergence_jump = 2.5;
   job.run.integrity = {20, true};
-  job.run.chaos = {
-      9, 3, {"kill", "cut"}, {{.kind = "slow", .device = 1, .step = 4, .saving = true, .seconds = 0.25}}};
+  job.run.chaos = {9,
+                   3,
+                   {"kill", "cut"},
+                   {{.kind = "slow", .device = 1, .step = 4, .saving = true, .seconds = 0.25}},
+                   "/faults"};
   job.run.trace_first = 4;
   job.run.trace_steps = 5;
   job.run.streams = StreamThreads::kPerStream;
