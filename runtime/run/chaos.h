@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
-#include "runtime/run/timeline.h"
+#include "runtime/run/run_timeline.h"
 #include "runtime/tasks/messages.h"
 
 namespace hyperrun {
@@ -26,7 +26,7 @@ class Chaos {
   void add_fault(tasks::Invocation& invocation, bool saves, const std::function<bool(std::int32_t)>& runs_on);
 
   // Has faults be drawn by time as well. `timeline` must outlive the chaos.
-  void follow(Timeline& timeline) { timeline_ = &timeline; }
+  void follow(RunTimeline& timeline) { timeline_ = &timeline; }
 
   // Begins a start of so many devices. Returns the fault that it brings, if one is left that happens while
   // they start, or is known to happen at its time.
@@ -43,7 +43,7 @@ class Chaos {
   std::vector<FaultSpec> faults_;
   std::vector<bool> happened_;  // by fault
   bool ends_this_start_ = false;
-  Timeline* timeline_ = nullptr;  // null: nothing is drawn by time
+  RunTimeline* timeline_ = nullptr;  // null: nothing is drawn by time
 };
 
 }  // namespace hyperrun

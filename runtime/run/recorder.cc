@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/run/timeline.h"
+#include "runtime/run/run_timeline.h"
 
 namespace hyperrun {
 

@@ -20,7 +20,7 @@
 
 namespace hyperrun {
 
-class Timeline;
+class RunTimeline;
 
 Nanos unix_time();  // the present time
 
@@ -31,7 +31,7 @@ struct RecorderOutputs {
   std::string trace;                       // the trace's file; empty: none
   bool quiet = false;                      // prints no progress
   std::function<Nanos()> now = unix_time;  // the clock of the devices' statistics
-  Timeline* timeline = nullptr;            // learns of steps and losses; null: nobody does
+  RunTimeline* timeline = nullptr;         // learns of steps and losses; null: nobody does
 };
 
 class Recorder {
@@ -68,7 +68,7 @@ class Recorder {
 
   bool quiet() const { return outputs_.quiet; }
   Nanos now() const { return outputs_.now(); }
-  Timeline* timeline() { return outputs_.timeline; }
+  RunTimeline* timeline() { return outputs_.timeline; }
   void write(const std::string& metrics_line);
   TraceWriter* trace() { return trace_.get(); }  // null if no trace is written
 

@@ -116,7 +116,7 @@ void Run::prepare(const OnThisHost& here) {
 }
 
 int Run::execute(const Starter& starter, Restarts restarts) {
-  Timeline timeline(loaded_.job, fault_model_, bytes_of_checkpoint(kind_->sessions().front()));
+  RunTimeline timeline(loaded_.job, fault_model_, bytes_of_checkpoint(kind_->sessions().front()));
   RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet, .timeline = &timeline};
   if (kind_->traces()) outputs.trace = directory_->file(kTraceFile);
   const std::unique_ptr<Recorder> recorder = kind_->make_recorder(std::move(outputs));

@@ -14,8 +14,8 @@
 #include "runtime/run/fleet.h"
 #include "runtime/run/restarts.h"
 #include "runtime/run/run_kind.h"
+#include "runtime/run/run_timeline.h"
 #include "runtime/run/survivors.h"
-#include "runtime/run/timeline.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {

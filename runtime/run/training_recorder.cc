@@ -9,7 +9,7 @@
 #include "runtime/compile/learning_rate.h"
 #include "runtime/report/instruction_trace.h"
 #include "runtime/run/device_use.h"
-#include "runtime/run/timeline.h"
+#include "runtime/run/run_timeline.h"
 
 namespace hyperrun {
 namespace {

@@ -17,10 +17,10 @@
 
 namespace hyperrun {
 
-class Timeline {
+class RunTimeline {
  public:
   // `model`: of the faults that are drawn; none if nothing is drawn. `state_bytes`: of a checkpoint.
-  Timeline(const Job& job, std::optional<FaultModel> model, double state_bytes);
+  RunTimeline(const Job& job, std::optional<FaultModel> model, double state_bytes);
 
   // --- faults ---
 

@@ -1,4 +1,4 @@
-#include "runtime/run/timeline.h"
+#include "runtime/run/run_timeline.h"
 
 #include <algorithm>
 #include <limits>
@@ -21,7 +21,7 @@ GoodputParts parts_of(const FaultOutcome& o) {
 
 }  // namespace
 
-Timeline::Timeline(const Job& job, std::optional<FaultModel> model, double state_bytes)
+RunTimeline::RunTimeline(const Job& job, std::optional<FaultModel> model, double state_bytes)
     : job_(job),
       state_bytes_(state_bytes),
       clock_(job.run.clock == kPaced, job.run.dilation > 0 ? job.run.dilation : 1),
@@ -31,7 +31,7 @@ Timeline::Timeline(const Job& job, std::optional<FaultModel> model, double state
   faults_.emplace(*std::move(model), job.supernode.devices, job.run.chaos.seed);
 }
 
-std::optional<FaultSpec> Timeline::start(std::int32_t devices) {
+std::optional<FaultSpec> RunTimeline::start(std::int32_t devices) {
   devices_ = devices;
   armed_ = false;
   const Nanos now = unix_time();
@@ -42,12 +42,12 @@ std::optional<FaultSpec> Timeline::start(std::int32_t devices) {
   return clock_.begun() ? arm() : std::nullopt;
 }
 
-std::optional<FaultSpec> Timeline::first_step() {
+std::optional<FaultSpec> RunTimeline::first_step() {
   clock_.begin(unix_time());
   return armed_ ? std::nullopt : arm();
 }
 
-std::optional<FaultSpec> Timeline::arm() {
+std::optional<FaultSpec> RunTimeline::arm() {
   armed_ = true;
   if (!next_) return std::nullopt;
   FaultSpec fault;
@@ -56,12 +56,12 @@ std::optional<FaultSpec> Timeline::arm() {
   return fault;
 }
 
-std::int32_t Timeline::healthy() {
+std::int32_t RunTimeline::healthy() {
   if (clock_.begun()) faults_->pass(clock_.at(unix_time()));
   return faults_->healthy();
 }
 
-bool Timeline::await(std::int32_t devices) {
+bool RunTimeline::await(std::int32_t devices) {
   if (healthy() >= devices) return true;
   const double from = clock_.at(unix_time()), to = faults_->time_until(devices);
   if (to == std::numeric_limits<double>::infinity()) return false;
@@ -72,24 +72,24 @@ bool Timeline::await(std::int32_t devices) {
   return true;
 }
 
-void Timeline::initialised(Nanos end) {
+void RunTimeline::initialised(Nanos end) {
   if (clock_.begun()) times_.read(clock_.at(end));
 }
 
-void Timeline::step(std::int64_t number, std::int64_t begin, std::int64_t end) {
+void RunTimeline::step(std::int64_t number, std::int64_t begin, std::int64_t end) {
   clock_.begin(Nanos(begin));
   const auto after = [number](std::int32_t every) { return every > 0 && (number - 1) % every == 0; };
   times_.step(number, clock_.at(Nanos(begin)), clock_.at(Nanos(end)), devices_ == job_.supernode.devices,
               after(job_.run.checkpoint_every) || after(job_.run.copy_every));
 }
 
-void Timeline::paced(double dilation, double predicted_step) {
+void RunTimeline::paced(double dilation, double predicted_step) {
   if (dilation > 0) clock_.stretch(dilation);
   step_of_[devices_] = predicted_step;
 }
 
 // A fault that was drawn is known by its time, another one by when it was found.
-void Timeline::lost(Nanos found) {
+void RunTimeline::lost(Nanos found) {
   if (!clock_.begun()) return;
   const double time = clock_.at(found);
   std::optional<double> fault;
@@ -97,7 +97,7 @@ void Timeline::lost(Nanos found) {
   times_.fault(fault.value_or(time));
 }
 
-std::optional<Goodput> Timeline::goodput() const {
+std::optional<Goodput> RunTimeline::goodput() const {
   if (!times_.begun()) return std::nullopt;
   const auto simulated = step_of_.find(job_.supernode.devices);
   Goodput g{.steps = times_.steps(), .saves = times_.saves()};
@@ -108,7 +108,7 @@ std::optional<Goodput> Timeline::goodput() const {
 }
 
 // The simulation of this run, within as much time and with the same faults.
-FaultOutcome Timeline::foretell(double seconds, double step) const {
+FaultOutcome RunTimeline::foretell(double seconds, double step) const {
   const RunSpec& run = job_.run;
   const FaultPolicy policy{.name = "run",
                            .meaning = "as the job says",
@@ -125,7 +125,7 @@ FaultOutcome Timeline::foretell(double seconds, double step) const {
 }
 
 // The speed with so many devices, over that with all: as it was where so many have run, else in proportion.
-std::vector<double> Timeline::speeds(double step) const {
+std::vector<double> RunTimeline::speeds(double step) const {
   std::vector<double> speeds;
   for (std::int32_t d = 0; d <= job_.supernode.devices; ++d) {
     const auto known = step_of_.find(d);
