@@ -2,7 +2,7 @@
 """Goodput that was executed on the paced clock, beside what the simulation foretells of the same faults.
 
     bench/faults/goodput.py build/bin/hyperrun
-    bench/faults/goodput.py build/bin/hyperrun --policies spares --seeds 8
+    bench/faults/goodput.py build/bin/hyperrun --seeds 8 --policies spares elastic
 
 A job of four devices trains under each policy with faults that are drawn from a model (run.chaos.model). A first run
 measures what a loss and a restart take on this machine: the delays of the model's file. The others have this file, and
@@ -54,7 +54,7 @@ def model_text(delays, between, repair):
     """`between`: ms of the machine between two faults of the run."""
     stall, write = max(delays["stall"], 1e-4), max(delays["write"], delays["stall"], 1e-3)
     return MODEL.format(mtbf=between * DEVICES, repair=repair, detection=delays["detection"], start=delays["start"],
-                        read=delays["read"], write=write, share=min(1, stall / write),
+                        read=max(delays["read"], 1e-3), write=write, share=min(1, stall / write),
                         bandwidth=STATE_BYTES / DEVICES / (write * 1e-3) / 1e6)
 
 
@@ -83,8 +83,12 @@ def write_time(options, directory):
 def measured(options, folder, policy):
     """The delays on this machine, from a run with guessed ones."""
     guess = {"detection": 0.3, "start": 1, "read": 0.1, "write": 0.02, "stall": 0.001}
-    name = f"{policy}-first"
-    g = run(options, folder, policy, name, model_text(guess, 7, 10), 1000, 50)
+    text = model_text(guess, min(options.between), options.repair)
+    for seed in range(1000, 1020):
+        name = f"{policy}-first-{seed}"
+        g = run(options, folder, policy, name, text, seed, 40)
+        if g["faults"] >= 3:
+            break
     starts = max(1, g["faults"] + g["returns_to_more_devices"])
     return {"detection": 1e3 * g["noticing_seconds"] / max(1, g["faults"]), "start": 1e3 * g["starting_seconds"] / starts,
             "read": 1e3 * g["reading_seconds"] / starts, "stall": 1e3 * g["saving_seconds"] / max(1, g["saves"]),
@@ -99,11 +103,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--policies", nargs="*", default=list(POLICIES), choices=list(POLICIES))
-    parser.add_argument("--between", type=float, nargs="*", default=[20, 8], help="ms between two faults of the run")
-    parser.add_argument("--repair", type=float, default=10, help="ms of a repair")
+    parser.add_argument("--between", type=float, nargs="*", default=[8, 3], help="ms between two faults of the run")
+    parser.add_argument("--repair", type=float, default=4, help="ms of a repair")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--dilation", type=float, default=1000)
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--dilation", type=float, default=2000)
     options = parser.parse_args()
     print("| policy | a fault each | faults | executed | foretold | ratio | without pacing | "
           + " | ".join(PARTS) + " |")
