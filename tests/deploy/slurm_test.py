@@ -157,6 +157,8 @@ class Slurm(unittest.TestCase):
         """Its user wants it so (--no-kill). The node's network ends first, so nothing tells of its end."""
         (self.folder / "job.textproto").write_text(
             JOB.replace("STEPS", "2000").replace("restarts: 0", 'heartbeat: "1 s"'))
+        self.addCleanup(self.setUpClass)  # other tests need the node
+        self.addCleanup(self.tearDownClass)
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         with open(self.folder / "log", "w") as log:
             run = subprocess.Popen([LAB, "run", "salloc", "--no-kill", "--nodes=2", "--ntasks-per-node=2", PROGRAM,
