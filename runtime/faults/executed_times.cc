@@ -5,10 +5,17 @@
 
 namespace hyperrun {
 
+void ExecutedTimes::begin(double time) {
+  if (phase_ != Phase::kBefore) return;
+  phase_ = Phase::kSteps;
+  until_ = time;
+}
+
 void ExecutedTimes::step(std::int64_t number, double begin, double end, bool on_all, bool after_save) {
-  if (phase_ == Phase::kBefore) until_ = begin;
-  const bool goes_on = phase_ == Phase::kSteps;
-  if (!goes_on || after_save) end_phase(begin);
+  const bool follows_a_step = !lasting_.empty() || undone_ > 0;
+  this->begin(begin);
+  const bool goes_on = phase_ == Phase::kSteps && follows_a_step;
+  if (phase_ != Phase::kSteps || (goes_on && after_save)) end_phase(begin);
   if (goes_on && after_save) ++saves_;
   phase_ = Phase::kSteps;
   const double time = end - std::exchange(until_, end);

@@ -1,4 +1,4 @@
-// Where the time of a run went that was executed, in the parts of a simulated one (FaultOutcome). It is told
+// The class splits the time of an executed run into the parts of a simulated one (FaultOutcome). It is told
 // what happens, in order, with times in seconds on the run's clock.
 #pragma once
 
@@ -11,8 +11,10 @@ namespace hyperrun {
 
 class ExecutedTimes {
  public:
-  // A step has ended. The first one begins the account. `number`: from 1. `on_all`: on all devices that the
-  // job asks for. `after_save`: state was saved or copied before it, for which it waited.
+  // The first step begins, and the account with it. Further calls do nothing.
+  void begin(double time);
+  // A step has ended; it begins the account if nothing has. `number`: from 1. `on_all`: on all devices that
+  // the job asks for. `after_save`: state was saved or copied before it, for which it waited.
   void step(std::int64_t number, double begin, double end, bool on_all, bool after_save);
   // A fault at `time` has ended the steps, or the return to them.
   void fault(double time);

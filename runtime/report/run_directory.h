@@ -81,7 +81,7 @@ struct Manifest {
   std::optional<int> exit_status;  // exit status of the process, with `end`
   std::string error;               // the whole message if it failed or was interrupted
   std::vector<Restart> restarts;   // in their order
-  std::optional<Goodput> goodput;  // of a training, once a step has ended
+  std::optional<Goodput> goodput;  // of a training, once a step has begun
 };
 
 // JSON, indented, with hyperrun's own version and git revision.

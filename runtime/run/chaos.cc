@@ -82,12 +82,4 @@ std::int32_t Chaos::gone(std::int64_t step) const {
   return gone;
 }
 
-std::int32_t Chaos::drawn_gone(std::int32_t of) const {
-  return timeline_ != nullptr && timeline_->draws() ? of - timeline_->healthy() : 0;
-}
-
-bool Chaos::await(std::int32_t devices) const {
-  return timeline_ != nullptr && timeline_->draws() && timeline_->await(devices);
-}
-
 }  // namespace hyperrun

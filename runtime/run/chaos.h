@@ -34,10 +34,6 @@ class Chaos {
 
   // Devices that are gone for good after `step` steps.
   std::int32_t gone(std::int64_t step) const;
-  // Devices that drawn faults have taken and that are not repaired, of so many.
-  std::int32_t drawn_gone(std::int32_t of) const;
-  // Waits for repairs until so many devices are there. False: it does not know of repairs.
-  bool await(std::int32_t devices) const;
 
  private:
   std::vector<FaultSpec> faults_;

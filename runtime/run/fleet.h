@@ -7,15 +7,16 @@
 
 #include "runtime/ir/job.h"
 #include "runtime/run/chaos.h"
+#include "runtime/run/run_timeline.h"
 #include "runtime/run/survivors.h"
 
 namespace hyperrun {
 
 class Fleet {
  public:
-  // `survivors` may be null: no host is looked for.
-  Fleet(const SupernodeSpec& spec, const Chaos& chaos, Survivors* survivors)
-      : spec_(spec), chaos_(chaos), survivors_(survivors) {}
+  // `survivors` may be null: no host is looked for. All must outlive the fleet.
+  Fleet(const SupernodeSpec& spec, const Chaos& chaos, RunTimeline& timeline, Survivors* survivors)
+      : spec_(spec), chaos_(chaos), timeline_(timeline), survivors_(survivors) {}
 
   // The number of devices for the next start, after `step` steps: at most those of the job. Asks, without
   // waiting, whether hosts are back.
@@ -31,6 +32,7 @@ class Fleet {
  private:
   const SupernodeSpec& spec_;
   const Chaos& chaos_;
+  RunTimeline& timeline_;
   Survivors* survivors_;
   mutable std::int32_t on_gone_hosts_ = 0;  // devices
 };

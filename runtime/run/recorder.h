@@ -50,7 +50,7 @@ class Recorder {
   virtual std::string text() const = 0;                             // the report, for people
   const std::vector<std::string>& hosts() const { return hosts_; }  // by device, once the run has begun
   int ranks() const { return ranks_; }                              // of these devices
-  std::optional<Goodput> goodput() const;                           // of a training, once a step has ended
+  std::optional<Goodput> goodput() const;                           // of a training, once a step has begun
 
  protected:
   explicit Recorder(RecorderOutputs outputs);

@@ -126,7 +126,7 @@ int Run::execute(const Starter& starter, Restarts restarts) {
   Chaos chaos(run.chaos, devices(), loaded_.job.training.steps, run.checkpoint_every > 0);
   chaos.follow(timeline);
   left_ = devices();
-  Fleet fleet(loaded_.job.supernode, chaos, starter.survivors);
+  Fleet fleet(loaded_.job.supernode, chaos, timeline, starter.survivors);
   control::Outcome outcome;
   std::unique_ptr<RunDriver> driver;  // the last one is asked for results at the end
   for (bool again = true; again;) {
@@ -191,17 +191,17 @@ std::int64_t Run::go_on(const Fleet& fleet) {
   const std::optional<fs::path> checkpoint = last_checkpoint();
   const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
   const std::int32_t left = fleet.left(step);
-  if (left == 0)
-    throw Error(Code::kTooFewRanks, "no host answers within 4 s, so no device is left")
-        .at("run.elastic")
-        .legal("a host that mpirun reaches")
-        .fix("see to the hosts, and resume");
   if (left < left_ && !loaded_.job.run.elastic)
     throw Error(Code::kTooFewRanks,
                 fmt::format("{} of {} devices are gone for good", devices() - left, devices()))
         .at("run.elastic")
         .legal("true: the run goes on with the best layout of the others")
         .fix("set it to true, add supernode.spares, or wait until they are back and resume");
+  if (left == 0)
+    throw Error(Code::kTooFewRanks, fmt::format("none of {} devices is left", devices()))
+        .at("supernode.devices")
+        .legal("one device at least, on a host that answers mpirun within 4 s")
+        .fix("see to the hosts, and resume");
   if (std::exchange(left_, left) != left) {
     kind_->change_to(left == devices() ? loaded_.job : best_layout(loaded_.job, left));
     std::fprintf(stderr, "%s\n",

@@ -44,6 +44,7 @@ std::optional<FaultSpec> RunTimeline::start(std::int32_t devices) {
 
 std::optional<FaultSpec> RunTimeline::first_step() {
   clock_.begin(unix_time());
+  times_.begin(0);
   return armed_ ? std::nullopt : arm();
 }
 
@@ -56,20 +57,24 @@ std::optional<FaultSpec> RunTimeline::arm() {
   return fault;
 }
 
+// The devices that are there now, spares among them; only if faults are drawn.
 std::int32_t RunTimeline::healthy() {
   if (clock_.begun()) faults_->pass(clock_.at(unix_time()));
   return faults_->healthy();
 }
 
-bool RunTimeline::await(std::int32_t devices) {
-  if (healthy() >= devices) return true;
+std::int32_t RunTimeline::gone() {
+  return faults_ ? job_.supernode.devices + job_.supernode.spares - healthy() : 0;
+}
+
+void RunTimeline::await(std::int32_t devices) {
+  if (!faults_ || healthy() >= devices) return;
   const double from = clock_.at(unix_time()), to = faults_->time_until(devices);
-  if (to == std::numeric_limits<double>::infinity()) return false;
+  if (to == std::numeric_limits<double>::infinity()) return;
   clock_.wait_until(to);
   const double now = std::max(to, clock_.at(unix_time()));
   faults_->pass(now);
   times_.waited(from, now);
-  return true;
 }
 
 void RunTimeline::initialised(Nanos end) {

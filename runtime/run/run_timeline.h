@@ -29,10 +29,11 @@ class RunTimeline {
   std::optional<FaultSpec> start(std::int32_t devices);
   // The first step of a start is issued, with which the clock begins. Returns the fault if start() has not.
   std::optional<FaultSpec> first_step();
-  // Devices that are there, spares among them; only if draws().
-  std::int32_t healthy();
-  // Waits until so many are there. False: they never are.
-  bool await(std::int32_t devices);
+  // Devices that drawn faults have taken and that are not repaired.
+  std::int32_t gone();
+  // Waits for repairs until so many are there. Returns at once if drawn faults have not taken them, or if
+  // they never are there.
+  void await(std::int32_t devices);
 
   // --- what happens; Unix times ---
 
@@ -42,11 +43,12 @@ class RunTimeline {
   void lost(Nanos found);  // devices that a fault, or something else, has ended
   void undo(std::int64_t from) { times_.undo(from); }
 
-  // Nothing before the first step has ended.
+  // Nothing before the first step has begun.
   std::optional<Goodput> goodput() const;
 
  private:
   std::optional<FaultSpec> arm();
+  std::int32_t healthy();
   FaultOutcome foretell(double seconds, double step) const;
   std::vector<double> speeds(double step) const;
 

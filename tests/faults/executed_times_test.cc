@@ -1,4 +1,4 @@
-// Where an executed run's time went, by hand.
+// The parts of an executed run's time are compared with those found by hand.
 #include "runtime/faults/executed_times.h"
 
 #include <gtest/gtest.h>
@@ -37,6 +37,24 @@ TEST(ExecutedTimes, OfARunWithAFaultAndAWait) {
   EXPECT_EQ(o.faults, 2);
   EXPECT_EQ(t.saves(), 1);
   EXPECT_EQ(t.steps(), 3);
+}
+
+TEST(ExecutedTimes, AFaultWithinTheFirstStepCounts) {
+  ExecutedTimes t;
+  t.begin(0);
+  t.fault(4);
+  t.start(5);
+  t.read(7);
+  t.begin(8);  // the first step is begun again
+  t.step(1, 10, 20, true, true);
+  const FaultOutcome o = t.outcome(10);
+  EXPECT_DOUBLE_EQ(o.lost, 4);
+  EXPECT_DOUBLE_EQ(o.noticing, 1);
+  EXPECT_DOUBLE_EQ(o.starting, 2);
+  EXPECT_DOUBLE_EQ(o.reading, 3);
+  EXPECT_DOUBLE_EQ(o.total(), 20);
+  EXPECT_EQ(o.faults, 1);
+  EXPECT_EQ(t.saves(), 0) << "nothing was saved before the first step";
 }
 
 TEST(ExecutedTimes, AReturnToMoreDevicesIsNoFault) {

@@ -1,5 +1,5 @@
-// What arrives on a connection: frames, in pieces of any length, and the messages in them, of both
-// directions.
+// The target reads what arrives on a connection: frames, in pieces of any length, and the messages in them,
+// of both directions.
 #include <algorithm>
 #include <cstring>
 

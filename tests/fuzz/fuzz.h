@@ -1,6 +1,6 @@
-// What fuzz targets have in common. A target has LLVMFuzzerTestOneInput, which gives the bytes of a stranger
-// to a reader. libFuzzer calls it with inputs that it makes up (tools/fuzz); corpus_main.cc with those of a
-// folder.
+// All fuzz targets use these functions. A target has LLVMFuzzerTestOneInput, which gives the bytes of a
+// stranger to a reader. libFuzzer calls it with inputs that it makes up (tools/fuzz); corpus_main.cc with
+// those of a folder.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@ using namespace hyperrun;
 
 namespace {
 
-// What was read and written is the same when it is read and written again. Of other bytes, some say the same.
+// The first reading may change bytes, as several may say the same. A second one must not change them again.
 template <class Read>
 void check(std::string_view bytes, Read read) {
   fuzz::take_or_refuse([&] {

@@ -1,4 +1,4 @@
-// What messages carry: plans and sessions, and what devices report of them.
+// The target reads the contents of messages: plans, sessions, and statistics of devices.
 #include "runtime/spec/plan_io.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/spec/stats_io.h"

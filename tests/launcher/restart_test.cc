@@ -153,6 +153,32 @@ TEST_F(Restart, WithoutElasticityItEndsWhenDevicesAreGone) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("error[too-few-ranks]"), HasSubstr("1 of 2 devices are gone for good")));
 }
 
+TEST_F(Restart, EndsIfNoDeviceIsLeft) {
+  const Finished f = run(edited(
+      fault("step: 3 for_good: true"),
+      {{"devices: 2", "devices: 1"}, {R"(mesh { name: "dp" size: 2 })", R"(mesh { name: "dp" size: 1 })"}}));
+  EXPECT_EQ(f.status, 5) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[too-few-ranks]: none of 1 devices is left"),
+                           HasSubstr("  fix: see to the hosts, and resume")));
+}
+
+// A repair takes 3 s by the clock of the machine, longer than it takes to notice the loss. The slow step
+// makes the run long enough for faults.
+TEST_F(Restart, WaitsForTheRepairsOfDrawnFaults) {
+  put_file(at("faults.textproto"),
+           R"(device { mtbf: "1500 ms" repair: "3 s" lasting: 1 }
+storage { bandwidth: "1 GB/s" } horizon: "2 s")");
+  const Finished f =
+      run(with("restarts: 20 elastic: false chaos { model: \"faults.textproto\" seed: 2 "
+               "fault { kind: \"slow\" step: 4 seconds: 2 } }"));
+  ASSERT_THAT(f, Succeeded());
+  const auto goodput = nlohmann::json::parse(content(at("out/manifest.json"))).at("goodput");
+  EXPECT_GE(goodput.at("faults"), 1) << goodput;
+  EXPECT_GT(goodput.at("waiting_seconds"), 0) << goodput;
+  EXPECT_LE(goodput.at("waiting_seconds"), f.time.count()) << "it is real time: " << goodput;
+  expect_as_undisturbed();
+}
+
 // As an upgrade of the package does during a long run.
 TEST_F(Restart, WithTheProgramThatItWasStartedWith) {
   fs::remove_all(at("out"));
