@@ -8,7 +8,7 @@
 
 #include "runtime/forecast/check.h"
 #include "runtime/forecast/sim.h"
-#include "runtime/run/generate.h"
+#include "runtime/generate/generate.h"
 #include "runtime/run/start.h"
 
 namespace hyperrun {

@@ -254,11 +254,15 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   command
       ->add_flag("--resume", a.resumes, "go on with the prompts that an interrupted --out has no result of")
       ->needs(out);
+  command
+      ->add_option("--restarts", a.restarts,
+                   "starts after a loss, in a row without a new text (default: the job's run.restarts)")
+      ->check(whole_number_between(0, 1 << 20));
   command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
   auto* paced = command->add_flag(
       "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
   for (const char* other : {"--prompt", "--prompts", "--tokens", "--checkpoint", "--devices", "--temperature",
-                            "--top-k", "--top-p", "--seed", "--slots", "--context", "--out"})
+                            "--top-k", "--top-p", "--seed", "--slots", "--context", "--out", "--restarts"})
     paced->excludes(command->get_option(other));
   return command;
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs with random faults, beside the same runs undisturbed.
 
-Each seed draws a layout and one to three faults (run.chaos): a process is killed, stands still, is slow or loses its
-connection; while the devices start, in a step, or while a checkpoint is saved. Every run must end by itself with the
-losses and the last checkpoint of the undisturbed run, to the bit, and leave no process and no file behind. The table
-tells the seconds from a loss to the end of the first repeated step.
+Each seed draws a job (fault_jobs.py) and one to three faults (run.chaos): a process is killed, stands still, is slow or
+loses its connection; while the devices start, in a step, or while a checkpoint is saved. Every run must end by itself
+with the losses and the last checkpoint of the undisturbed run, to the bit, and leave no process and no file behind. The
+last lines tell the seconds from a loss to the end of the first repeated step.
 
   bench/faults/random_faults.py                     100 seeds
   bench/faults/random_faults.py --count 1000 --first 1
   bench/faults/random_faults.py --count 1 --first 17 --keep out     look at one
+  deploy/lab/netns.sh up 2 && deploy/lab/netns.sh run bench/faults/random_faults.py --heartbeat "3 s" --hostfile HOSTS
 """
 
 import argparse
@@ -25,37 +26,9 @@ import sys
 import tempfile
 import time
 
+import fault_jobs
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-JOB = """name: "faults"
-supernode {{ devices: {devices} hbm: "64 MiB" pool: "64 MiB" }}
-model {{ layers: 4 hidden: 32 heads: 4 kv_heads: 4 vocab: 320 sequence: 32 {model} }}
-parallel {{ {parallel} }}
-memory {{ policy: "{memory}" }}
-data {{ corpus: "corpus.txt" }}
-training {{ steps: {steps} batch: 8 {training} lr: 3e-3 warmup_steps: 2 }}
-run {{ checkpoint_every: 4 heartbeat: "500 ms" {run} }}
-"""
-
-EXPERTS = "experts { count: 4 choices: 2 ffn: 32 }"
-STEPS = 12
-
-# name: devices, ranks, model, parallel, memory, training
-LAYOUTS = {
-    "one": (1, 1, "", "", "none", ""),
-    "dp": (2, 2, "", 'mesh { name: "dp" size: 2 } presets: "dp"', "none", ""),
-    "zero1": (4, 2, "", 'mesh { name: "dp" size: 4 } presets: ["dp", "zero1"]', "none", ""),
-    "zero3": (2, 2, "", 'mesh { name: "dp" size: 2 } presets: ["dp", "zero3"]', "none", ""),
-    "tp": (2, 2, "", 'mesh { name: "tp" size: 2 } presets: ["tp", "sp"]', "none", ""),
-    "cp": (2, 2, "", 'mesh { name: "cp" size: 2 } presets: "cp"', "none", ""),
-    "ring": (2, 2, "", 'mesh { name: "ring" size: 2 } presets: "ring"', "none", ""),
-    "ep": (2, 2, EXPERTS, 'mesh { name: "ep" size: 2 } presets: "ep"', "none", ""),
-    "dp x tp": (4, 2, "", 'mesh { name: "dp" size: 2 } mesh { name: "tp" size: 2 } presets: ["dp", "tp"]', "none", ""),
-    "pp": (2, 2, "", 'mesh { name: "pp" size: 2 } pipeline { axis: "pp" schedule: "1f1b" }', "none", "micro_batches: 4"),
-    "pp x dp": (4, 4, "", 'mesh { name: "pp" size: 2 } mesh { name: "dp" size: 2 } presets: "dp" '
-                          'pipeline { axis: "pp" schedule: "1f1b" }', "none", "micro_batches: 2"),
-    "pool": (2, 2, "", 'mesh { name: "dp" size: 2 } presets: "dp"', "hyperoffload", ""),
-}
 
 
 def arguments():
@@ -63,53 +36,53 @@ def arguments():
     parser.add_argument("--hyperrun", default=str(ROOT / "build/bin/hyperrun"), help="the program")
     parser.add_argument("--count", type=int, default=100, help="how many seeds")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--kinds", nargs="+", help='of these kinds alone, such as: "dp x tp" reinforcement media')
+    parser.add_argument("--hostfile", help="the hosts to run on, such as those of deploy/lab/netns.sh hostfile")
+    parser.add_argument("--heartbeat", default="500 ms", help="run.heartbeat; between hosts no less than 3 s")
     parser.add_argument("--keep", help="keep the runs in this folder")
     return parser.parse_args()
 
 
-def job_of(layout, run):
-    devices, _, model, parallel, memory, training = LAYOUTS[layout]
-    return JOB.format(devices=devices, model=model, parallel=parallel, memory=memory, training=training, steps=STEPS,
-                      run=run)
-
-
-def faults_of(dice, devices):
+def faults_of(dice, job):
     kinds = ["kill", "kill", "stop", "cut", "slow"]
     faults = []
     for _ in range(dice.randint(1, 3)):
         kind = dice.choice(kinds)
-        step = dice.randint(0 if kind != "slow" else 1, STEPS)
+        step = dice.randint(0 if kind != "slow" else 1, job.steps)
         saving = step > 0 and dice.random() < 0.3
-        faults.append(f'fault {{ kind: "{kind}" device: {dice.randrange(devices)} step: {step} '
+        faults.append(f'fault {{ kind: "{kind}" device: {dice.randrange(job.devices)} step: {step} '
                       f'saving: {str(saving).lower()} seconds: 0.2 }}')
     return "chaos { " + " ".join(faults) + " }"
 
 
-def run(options, folder, name, layout, words):
-    job = folder / f"{name}.textproto"
-    job.write_text(job_of(layout, words))
-    command = [options.hyperrun, job.name, "--run-dir", name, "--ranks", str(LAYOUTS[layout][1]), "--quiet"]
+def run(options, folder, name, job, words):
+    (folder / f"{name}.textproto").write_text(job.with_run(words))
+    command = [options.hyperrun, f"{name}.textproto", "--run-dir", name, "--quiet"]
+    command += ["--hostfile", options.hostfile] if options.hostfile else ["--ranks", str(job.ranks)]
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
         return None
 
 
-def losses(folder):
+def numbers(folder):
+    """The numbers of a step or an evaluation that depend on no clock; of a repeated step, the last."""
     by_step = {}
     for line in (folder / "metrics.jsonl").read_text().splitlines():
         metrics = json.loads(line)
-        by_step[metrics["step"]] = metrics["loss"]
+        what = [key for key in ("loss", "grad_norm", "reward", "held_back_reward", "correct") if key in metrics]
+        by_step[metrics.get("step"), metrics.get("encoder"), what[0]] = [metrics[key] for key in what]
     return by_step
 
 
-def differences(whole, disturbed):
+def differences(whole, disturbed, steps):
     """Files of the last checkpoint that are not the same to the bit."""
-    last = f"checkpoints/step-{STEPS:06d}"
-    names = sorted(p.name for p in (whole / last).iterdir())
-    if names != sorted(p.name for p in (disturbed / last).iterdir()):
+    last = f"checkpoints/step-{steps:06d}"
+    names = [sorted(str(path.relative_to(run / last)) for path in (run / last).rglob("*") if path.is_file())
+             for run in (whole, disturbed)]
+    if names[0] != names[1]:
         return ["other files"]
-    return [n for n in names if not filecmp.cmp(whole / last / n, disturbed / last / n, shallow=False)]
+    return [n for n in names[0] if not filecmp.cmp(whole / last / n, disturbed / last / n, shallow=False)]
 
 
 def left_behind(folder, shared_before):
@@ -142,48 +115,57 @@ def working_folder(process):
 
 
 def fault_of(options, folder, seed):
-    """Runs one seed. Returns what is wrong, the layout, the restarts, and the disturbed run's folder."""
+    """Runs one seed. Returns what is wrong, the kind of job, the faults, and the restarts."""
     dice = random.Random(seed)
-    layout = dice.choice(sorted(LAYOUTS))
-    words = faults_of(dice, LAYOUTS[layout][0])
-    whole, name = f"whole-{layout.replace(' ', '')}", f"seed-{seed}"
+    kind = dice.choice(options.kinds)
+    job = options.jobs[kind]
+    words = faults_of(dice, job)
+    whole, name = f"whole-{kind.replace(' ', '')}", f"seed-{seed}"
     shared = set(os.listdir("/dev/shm"))
     if not (folder / whole).exists():
-        run(options, folder, whole, layout, "")
-    ended = run(options, folder, name, layout, words)
+        undisturbed = run(options, folder, whole, job, "")
+        if undisturbed is None or undisturbed.returncode != 0:
+            sys.exit(f"{kind} fails without a fault: {undisturbed and undisturbed.stderr}")
+    ended = run(options, folder, name, job, words)
     if ended is None:
-        return "did not end within 120 s", layout, words, []
+        return "did not end within 120 s", kind, words, []
     (folder / f"{name}.err").write_text(ended.stderr)
     if ended.returncode != 0:
-        return f"ended with {ended.returncode}: {ended.stderr.strip().splitlines()[-1:]}", layout, words, []
+        return f"ended with {ended.returncode}: {ended.stderr.strip().splitlines()[-1:]}", kind, words, []
     restarts = json.loads((folder / name / "manifest.json").read_text())["restarts"]
     wrong = []
-    if losses(folder / whole) != losses(folder / name):
-        wrong.append("other losses")
-    wrong += differences(folder / whole, folder / name)
+    if numbers(folder / whole) != numbers(folder / name):
+        wrong.append("other numbers")
+    wrong += differences(folder / whole, folder / name, job.steps)
     wrong += left_behind(str(folder), shared)
     if (folder / name / "tokens.bin").exists():
         wrong.append("tokens.bin is left")
-    return ", ".join(wrong), layout, words, restarts
+    return ", ".join(wrong), kind, words, restarts
 
 
 def main():
     options = arguments()
     options.hyperrun = str(pathlib.Path(options.hyperrun).resolve())
+    options.jobs = fault_jobs.jobs(options.heartbeat)
+    options.kinds = options.kinds or sorted(options.jobs)
+    if options.hostfile:
+        options.hostfile = str(pathlib.Path(options.hostfile).resolve())
     folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="faults-")).resolve()
     folder.mkdir(exist_ok=True)
-    shutil.copyfile(ROOT / "README.md", folder / "corpus.txt")
+    fault_jobs.write_inputs(folder, options.hyperrun)
     bad, seconds, runs = 0, [], collections.Counter()
     for seed in range(options.first, options.first + options.count):
-        wrong, layout, words, restarts = fault_of(options, folder, seed)
-        runs[layout] += 1
+        wrong, kind, words, restarts = fault_of(options, folder, seed)
+        runs[kind] += 1
         seconds += [r["seconds"] for r in restarts]
         if wrong:
             bad += 1
-            print(f"seed {seed} ({layout}; {words}): {wrong}", flush=True)
+            print(f"seed {seed} ({kind}; {words}): {wrong}", flush=True)
         elif not options.keep:
             shutil.rmtree(folder / f"seed-{seed}")
-    print("layouts: " + ", ".join(f"{n} x {name}" for name, n in sorted(runs.items())))
+        if (seed - options.first) % 50 == 49:
+            print(f"{seed - options.first + 1} of {options.count} done", file=sys.stderr, flush=True)
+    print("jobs: " + ", ".join(f"{n} x {name}" for name, n in sorted(runs.items())))
     if seconds:
         print(f"{len(seconds)} restarts; from the loss to the end of the first repeated step: median "
               f"{statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")

@@ -22,6 +22,10 @@ std::int64_t saved_step(const std::filesystem::path& checkpoint) {
   return name.starts_with(kStep) ? std::atoll(name.c_str() + kStep.size()) : -1;
 }
 
+std::string not_saved(const std::filesystem::path& checkpoint, const std::string& cause) {
+  return fmt::format("{}: not saved, the run goes on: {}", checkpoint.string(), cause);
+}
+
 std::vector<std::int64_t> superfluous(std::vector<std::int64_t> steps, const KeptCheckpoints& kept) {
   if (kept.last <= 0) return {};
   std::ranges::sort(steps);

@@ -14,6 +14,9 @@ std::string checkpoint_name(std::int64_t step);
 // The step in a checkpoint's name, -1 if it has none: "step-000400" has 400.
 std::int64_t saved_step(const std::filesystem::path& checkpoint);
 
+// The warning that a checkpoint could not be written, and the run goes on.
+std::string not_saved(const std::filesystem::path& checkpoint, const std::string& cause);
+
 // Which checkpoints stay: the last ones, and those after a multiple of so many steps.
 struct KeptCheckpoints {
   std::int32_t last = 0;   // 0: all

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Folders of this process, for leave_copies().
+// Folders of this process by their locks, for leave_copies().
 struct Held {
   std::mutex mutex;
-  std::set<int> locks;
+  std::map<int, fs::path> folders;
 };
 Held& held() {
   static Held all;
@@ -61,10 +62,12 @@ bool is_own(const fs::path& file) {
   return ::lstat(file.c_str(), &status) == 0 && status.st_uid == ::geteuid() && S_ISDIR(status.st_mode);
 }
 
-void remove_if_free(const fs::path& folder) {
+// Returns whether the folder is gone.
+bool remove_if_free(const fs::path& folder) {
   const posix::Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   std::error_code ignored;  // another process may be removing the same
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(folder, ignored);
+  return !fs::exists(folder, ignored);
 }
 
 }  // namespace
@@ -76,13 +79,13 @@ fs::path copies_folder(const fs::path& run_directory, const std::string& program
 CopiesFolder::CopiesFolder(fs::path path, AtEnd at_end)
     : path_(std::move(path)), at_end_(at_end), lock_(lock_shared(path_)) {
   const std::lock_guard guard(held().mutex);
-  held().locks.insert(lock_);
+  held().folders.emplace(lock_, path_);
 }
 
 CopiesFolder::~CopiesFolder() {
   {
     const std::lock_guard guard(held().mutex);
-    if (held().locks.erase(lock_) == 0) return;  // the process has left it
+    if (held().folders.erase(lock_) == 0) return;  // the process has left it
   }
   std::error_code ignored;  // the next run removes what is left
   if (at_end_ == AtEnd::kRemove || ::flock(lock_, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path_, ignored);
@@ -98,12 +101,13 @@ void remove_stale_copies(const fs::path& shm) {
   for (const fs::path& folder : folders) remove_if_free(folder);
 }
 
-void leave_copies(const fs::path& shm) {
-  {
-    const std::lock_guard guard(held().mutex);
-    for (const int lock : std::exchange(held().locks, {})) ::close(lock);
-  }
-  remove_stale_copies(shm);
+void leave_copies(std::chrono::milliseconds limit) {
+  const std::lock_guard guard(held().mutex);
+  for (const auto& [lock, path] : held().folders) ::close(lock);
+  const auto until = std::chrono::steady_clock::now() + limit;
+  for (const auto& [lock, path] : std::exchange(held().folders, {}))
+    while (!remove_if_free(path) && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 }  // namespace hyperrun

@@ -7,6 +7,7 @@
 // without a lock belongs to a run that was killed, and the next run removes it.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -42,7 +43,9 @@ class CopiesFolder {
 // Removes this user's folders that nobody holds.
 void remove_stale_copies(const std::filesystem::path& shm = kSharedMemory);
 
-// The same, after this process has let go of its own folders. It ends at once and must not use them any more.
-void leave_copies(const std::filesystem::path& shm = kSharedMemory);
+// Lets go of this process's folders and removes those that nobody else holds. The process must end at once
+// and not use them any more. A process that was killed holds its lock until the kernel has freed its memory,
+// and a thread of this process may still be writing: the function tries again until `limit` is over.
+void leave_copies(std::chrono::milliseconds limit = std::chrono::seconds(2));
 
 }  // namespace hyperrun

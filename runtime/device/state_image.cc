@@ -30,7 +30,8 @@ StateFile state_file(const std::vector<HeldTensor>& held) {
 
 StateImage::StateImage(const Plan& plan, const std::function<bool(int device)>& wanted) : plan_(plan) {
   add_file(kWeightsFile, TensorClass::kWeight, wanted);
-  add_file(kMomentsFile, TensorClass::kOptimizer, wanted);
+  if (!held_tensors(plan, TensorClass::kOptimizer, false).empty())
+    add_file(kMomentsFile, TensorClass::kOptimizer, wanted);
 }
 
 void StateImage::add_file(const char* name, TensorClass cls, const std::function<bool(int device)>& wanted) {

@@ -25,48 +25,51 @@ StateSaver::StateSaver(const StateContext& context, SaverOptions options)
 
 // ---- The two operations
 
-void StateSaver::save(const fs::path& directory, const Unsplit& unsplit, Return when,
-                      const std::string& fault) {
+void StateSaver::save(const Target& target, const Unsplit& unsplit, Return when, const std::string& fault) {
   // Who waits for the file anyway, and has no memory for a copy yet, takes none.
   const bool needs_copy = when == Return::kOnceCopied || options_.keeps_copies || has_copied_;
   const std::optional<std::size_t> slot = needs_copy ? fill(true) : std::nullopt;
-  const auto finish = [this, directory, unsplit](auto write_it) {
-    write_it();
-    remove_superfluous(directory.parent_path(), options_.kept);
-  };
-  const auto guarded = [this, directory, when](auto work) {
+  const auto guarded = [this, target, when](auto work) {
     try {
       work();
+      if (is_root() && !target.is_part) remove_superfluous(target.directory.parent_path(), options_.kept);
     } catch (const std::exception& e) {
       if (when == Return::kOnceWritten) throw;
       const auto* const error = dynamic_cast<const Error*>(&e);
-      warn(fmt::format("{}: not saved, the run goes on: {}", directory.string(),
-                       error != nullptr ? error->cause() : e.what()));
+      const std::string cause = error != nullptr ? error->cause() : e.what();
+      if (target.is_part)
+        problem_ = cause;
+      else
+        warn(not_saved(target.directory, cause));
     }
   };
   // All devices know of an injected fault; device 0 tells it.
-  const auto refuse = [this, directory, fault] {
-    if (is_root()) throw Error(Code::kUnwritable, fault).at(directory.string());
+  const auto refuse = [this, target, fault] {
+    if (is_root()) throw Error(Code::kUnwritable, fault).at(target.directory.string());
   };
+  writer_.wait();
+  problem_.clear();
   if (!slot) {
     guarded([&] {
       if (!fault.empty()) return refuse();
-      save_state(context_, directory, unsplit);
-      if (is_root()) finish([] {});
+      target.is_part ? save_part(context_, target.directory, unsplit)
+                     : save_state(context_, target.directory, unsplit);
     });
     return;
   }
   if (!is_root()) return;
   complete(*slot, unsplit);
-  const auto work = [=, this] {
-    guarded([&] { finish([&] { fault.empty() ? write(*slot, directory, unsplit) : refuse(); }); });
-  };
-  writer_.wait();
+  const auto work = [=, this] { guarded([&] { fault.empty() ? write(*slot, target, unsplit) : refuse(); }); };
   written_ = slot;
   if (when == Return::kOnceWritten)
     work();
   else
     writer_.begin(work);
+}
+
+std::string StateSaver::written() {
+  writer_.wait();
+  return problem_;
 }
 
 void StateSaver::copy(const Unsplit& unsplit) {
@@ -241,18 +244,29 @@ void StateSaver::complete(std::size_t number, const Unsplit& unsplit) {
   }
 }
 
-void StateSaver::write(std::size_t slot, const fs::path& directory, const Unsplit& unsplit) const {
+void StateSaver::write(std::size_t slot, const Target& target, const Unsplit& unsplit) const {
+  if (target.is_part) {
+    std::error_code error;
+    fs::create_directories(target.directory, error);
+    if (error) throw Error(Code::kUnwritable, error.message()).at(target.directory.string());
+    return write_files(slot, target.directory, unsplit);
+  }
+  AtomicDirectory whole(target.directory);
+  write_files(slot, whole.path(), unsplit);
+  whole.commit();
+}
+
+void StateSaver::write_files(std::size_t slot, const fs::path& directory, const Unsplit& unsplit) const {
   constexpr std::size_t kAtOnce = std::size_t{8} << 20;
-  AtomicDirectory target(directory);
   for (std::size_t f = 0; f < image_->files().size(); ++f) {
     const std::span<const std::byte> bytes = slots_[slot].files->file(f);
-    AtomicFile file(target.path() / image_->files()[f].name, std::ssize(bytes));
+    AtomicFile file(directory / image_->files()[f].name, std::ssize(bytes));
     for (std::size_t at = 0; at < bytes.size(); at += kAtOnce)
-      file.write(static_cast<std::int64_t>(at), bytes.subspan(at, std::min(kAtOnce, bytes.size() - at)));
+      file.write_pages(static_cast<std::int64_t>(at),
+                       bytes.subspan(at, std::min(kAtOnce, bytes.size() - at)));
     file.commit();
   }
-  write_unsplit(target.path(), unsplit);
-  target.commit();
+  write_unsplit(directory, unsplit);
 }
 
 void StateSaver::warn(const std::string& problem) const {

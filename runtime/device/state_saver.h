@@ -40,15 +40,21 @@ class StateSaver {
   // All that the context refers to must outlive the saver.
   StateSaver(const StateContext& context, SaverOptions options);
 
+  struct Target {
+    std::filesystem::path directory;
+    bool is_part = false;  // the directory lies in one that appears at once, and is filled in place
+  };
   enum class Return {
-    kOnceCopied,  // a failure to write is told as a warning
+    kOnceCopied,  // a failure to write is told as a warning, that of a part by written()
     kOnceWritten  // throws kUnwritable on device 0 if the checkpoint cannot be written
   };
 
-  // Saves to `directory`. Collective, as are all methods. `fault`: the reason why nothing can be written, an
-  // injected one; empty: there is none.
-  void save(const std::filesystem::path& directory, const Unsplit& unsplit, Return when,
-            const std::string& fault = {});
+  // Saves. Collective, as are copy() and save(). `fault`: the reason why nothing can be written, an injected
+  // one; empty: there is none.
+  void save(const Target& target, const Unsplit& unsplit, Return when, const std::string& fault = {});
+
+  // Waits on device 0 until the last save is written. Returns why its part is not; empty: it is.
+  std::string written();
 
   // Copies the state, to be found under the name of its step. Nothing happens while the writer still needs
   // the memory, or if there is not enough of it.
@@ -79,7 +85,8 @@ class StateSaver {
   void copy_parts(const Slot& slot);
   void place(const Placed& placed, std::int64_t at, std::int64_t n, const std::byte* data, const Slot& slot);
   void complete(std::size_t slot, const Unsplit& unsplit);
-  void write(std::size_t slot, const std::filesystem::path& directory, const Unsplit& unsplit) const;
+  void write(std::size_t slot, const Target& target, const Unsplit& unsplit) const;
+  void write_files(std::size_t slot, const std::filesystem::path& directory, const Unsplit& unsplit) const;
   void warn(const std::string& problem) const;
 
   const StateContext context_;
@@ -91,6 +98,7 @@ class StateSaver {
   std::filesystem::path inherited_;              // the newest copy of the processes before, or empty
   std::optional<std::size_t> newest_, written_;  // slots with the last copy, and with the last to be written
   bool has_copied_ = false, told_no_room_ = false;
+  std::string problem_;  // why the last part is not written; the thread sets it before it ends
   BackgroundTask writer_;
 };
 

@@ -55,10 +55,8 @@ SaverOptions saver_options(const Session& session) {
   const RunSpec& run = session.job.run;
   SaverOptions options;
   options.copies = copies_folder(session.run_directory, session.name);
-  options.keeps_copies = run.copy_every > 0;
+  options.keeps_copies = run.copy_every > 0 && session.name.empty();
   options.kept = {run.keep_last, run.keep_every};
-  // Programs save one after the other. Until all of them have, the step before is the last that all have.
-  if (!session.name.empty() && run.keep_last > 0) ++options.kept.last;
   options.warn = [](const std::string& problem) { std::fprintf(stderr, "warning: %s\n", problem.c_str()); };
   return options;
 }
@@ -113,9 +111,11 @@ tasks::InvocationDone PlanDevice::run(std::int32_t program, const tasks::Invocat
   else if (program == kBeginCheckpointProgram)
     begin_checkpoint(invocation.step);
   else if (program == kSavePartProgram)
-    save_part_of(invocation.step, invocation.data);
+    save_part(invocation);
+  else if (program == kAwaitPartProgram)
+    done.data = saver_.written();
   else if (program == kEndCheckpointProgram)
-    end_checkpoint(invocation.data);
+    end_checkpoint(invocation);
   else
     compute(static_cast<std::size_t>(program), invocation, done);
   if (program != kSaveProgram) flip(invocation);
@@ -172,8 +172,12 @@ std::filesystem::path PlanDevice::checkpoint(std::int64_t step) const {
 }
 
 void PlanDevice::save(const tasks::Invocation& invocation) {
+  save(invocation, {checkpoint(invocation.step)});
+}
+
+void PlanDevice::save(const tasks::Invocation& invocation, const StateSaver::Target& target) {
   const bool beside = invocation.scalars.contains(kBeside);
-  saver_.save(checkpoint(invocation.step), unsplit(invocation.step),
+  saver_.save(target, unsplit(invocation.step),
               beside ? StateSaver::Return::kOnceCopied : StateSaver::Return::kOnceWritten,
               brings(invocation, kFullDiskFault) ? "no space is left on the disk (an injected fault)" : "");
 }
@@ -182,22 +186,26 @@ void PlanDevice::begin_checkpoint(std::int64_t step) {
   if (world_.device() == 0) begun_ = std::make_unique<AtomicDirectory>(checkpoint(step));
 }
 
-void PlanDevice::save_part_of(std::int64_t step, const std::string& part) const {
-  const std::filesystem::path whole = AtomicDirectory::path_of(checkpoint(step));
+void PlanDevice::save_part(const tasks::Invocation& invocation) {
+  const std::filesystem::path final_path = checkpoint(invocation.step);
+  const std::filesystem::path whole = AtomicDirectory::path_of(final_path);
   if (world_.device() == 0 && !std::filesystem::exists(whole))
     throw Error(Code::kUnwritable,
                 "the host of another program's first device has begun it, and it is not here")
-        .at(checkpoint(step).string())
+        .at(final_path.string())
         .legal("a run directory that the hosts of all programs' first devices share")
         .fix("put run.directory on a file system that they share");
-  save_part(state(), whole / part, unsplit(step));
+  save(invocation, {whole / invocation.data, true});
 }
 
-void PlanDevice::end_checkpoint(const std::string& programs_state) {
+void PlanDevice::end_checkpoint(const tasks::Invocation& invocation) {
   if (!begun_) return;
-  write_file(begun_->path() / kProgramsStateFile, programs_state);
-  begun_->commit();
-  begun_.reset();
+  const std::unique_ptr<AtomicDirectory> ended = std::move(begun_);
+  if (invocation.data.empty()) return;
+  write_file(ended->path() / kProgramsStateFile, invocation.data);
+  ended->commit();
+  remove_superfluous(checkpoint(invocation.step).parent_path(),
+                     {session_.job.run.keep_last, session_.job.run.keep_every});
 }
 
 }  // namespace hyperrun

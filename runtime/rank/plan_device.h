@@ -48,8 +48,9 @@ class PlanDevice {
   void flip(const tasks::Invocation& invocation) const;
   std::filesystem::path checkpoint(std::int64_t step) const;
   void begin_checkpoint(std::int64_t step);
-  void save_part_of(std::int64_t step, const std::string& part) const;
-  void end_checkpoint(const std::string& programs_state);
+  void save_part(const tasks::Invocation& invocation);
+  void save(const tasks::Invocation& invocation, const StateSaver::Target& target);
+  void end_checkpoint(const tasks::Invocation& invocation);
   Unsplit unsplit(std::int64_t step) const;
 
   const Session& session_;
@@ -57,11 +58,11 @@ class PlanDevice {
   const PlanWorld world_;
   Group& everyone_;
   std::shared_ptr<const std::vector<std::int32_t>> tokens_;
-  StateSaver saver_;
+  std::unique_ptr<AtomicDirectory> begun_;  // a checkpoint of several sessions that this device has begun
+  StateSaver saver_;                        // it may be writing there, so it ends first
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
-  std::unique_ptr<AtomicDirectory> begun_;     // a checkpoint of several sessions that this device has begun
   std::vector<std::vector<Nanos>> durations_;  // by Program and instruction; only on the paced clock
   std::int64_t shift_;                         // Unix time minus this host's steady clock, ns
 };

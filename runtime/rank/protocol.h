@@ -19,7 +19,9 @@ enum : std::int32_t {
   kCompareProgram,          // reports hashes of its state (state_hashes.h)
   kBeginCheckpointProgram,  // the checkpoint of several programs: one device opens it,
   kSavePartProgram,         // each saves its part (data: the part's folder, "." for the checkpoint's),
-  kEndCheckpointProgram     // and the device that opened it ends it (data: content of kProgramsStateFile)
+  kAwaitPartProgram,        // waits until it is written (result: why it is not, empty if it is),
+  kEndCheckpointProgram     // and the device that opened it ends it (data: content of kProgramsStateFile;
+                            // empty: a part is missing, and nothing stays)
 };
 
 // Names of the scalars of an invocation.

@@ -84,7 +84,8 @@ void OmniDriver::start() {
 
 void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::string data) {
   tasks::Invocation invocation{.program = program, .data = std::move(data)};
-  invocation.step = learned_;
+  invocation.step = open_ ? open_->step() : learned_;
+  if (open_ && open_->beside()) invocation.scalars[kBeside] = std::int64_t{1};
   alone_.emplace(tasks_.submit_alone(session, learned_), std::move(invocation));
 }
 
@@ -103,7 +104,8 @@ bool OmniDriver::saves_after(std::int64_t steps) const {
 }
 
 bool OmniDriver::halts_after(std::int64_t steps) const {
-  return steps == job_.training.steps || evaluates_after(steps) || saves_after(steps);
+  return steps == job_.training.steps || evaluates_after(steps) || saves_after(steps) ||
+         (open_ && steps > open_->step());
 }
 
 OmniPasses OmniDriver::passes_of_step(std::int64_t step) const {
@@ -148,24 +150,36 @@ void OmniDriver::finish_step(std::int64_t step) {
   require_finite(m.loss, m.grad_norm, learned_);
 }
 
-// Runs between two steps: an evaluation first, then a checkpoint.
+// Runs between two steps: the checkpoint before is ended first, then comes an evaluation, then a checkpoint.
 void OmniDriver::evaluate_or_save() {
   recorder_.pause();
+  if (open_) return submit_end_of_save();
   if (evaluates_after(learned_)) {
     begin_questions(0);
     return submit_questions();
   }
-  if (!saves_after(learned_)) return;
+  if (saves_after(learned_)) submit_save();
+}
+
+void OmniDriver::submit_save() {
   saved_ = learned_;
-  after_alone_.push_back(
-      [this] { submit_alone(0, number_of_index(0, kEndCheckpointProgram), to_json(state())); });
-  after_alone_.push_back([this] { submit_parts(); });
+  open_.emplace(learned_, to_json(state()), learned_ < job_.training.steps);
+  if (!open_->beside()) after_alone_.push_back([this] { submit_end_of_save(); });
+  after_alone_.push_back([this] { submit_parts(kSavePartProgram); });
   submit_alone(0, number_of_index(0, kBeginCheckpointProgram));
 }
 
-void OmniDriver::submit_parts() {
+void OmniDriver::submit_end_of_save() {
+  after_alone_.push_back([this] {
+    submit_alone(0, number_of_index(0, kEndCheckpointProgram), open_->end(sessions_[0].run_directory));
+    open_.reset();
+  });
+  submit_parts(kAwaitPartProgram);
+}
+
+void OmniDriver::submit_parts(std::int32_t program) {
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s)
-    submit_alone(s, number_of_index(s, kSavePartProgram), sessions_[s].name);
+    submit_alone(s, number_of_index(s, program), sessions_[s].name);
 }
 
 ProgramsState OmniDriver::state() const {
@@ -322,7 +336,12 @@ tasks::Invocation OmniDriver::make_invocation(const OmniTask& task) const {
 }
 
 void OmniDriver::on_task_done(TaskId id, const tasks::TaskSpec&, std::span<const InvocationDone> results) {
-  if (alone_.erase(id) > 0) return submit_next();
+  if (const auto own = alone_.find(id); own != alone_.end()) {
+    if (own->second.program % kProgramsOfASession == kAwaitPartProgram)
+      for (const InvocationDone& r : results) open_->part_ended(r.data);
+    alone_.erase(own);
+    return submit_next();
+  }
   const OmniTask task = tasks_.done(id);
   recorder_.ran(sessions_[program_of(task)].name + " " + std::string(name(task.kind)),
                 hyperrun::describe(task), scheduler().groups().ranks(tasks_.group_of(task)), results,

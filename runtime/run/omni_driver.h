@@ -18,6 +18,7 @@
 #include "runtime/omni/step_tasks.h"
 #include "runtime/run/omni_inputs.h"
 #include "runtime/run/omni_recorder.h"
+#include "runtime/run/open_checkpoint.h"
 #include "runtime/run/programs_state.h"
 #include "runtime/run/run_driver.h"
 #include "runtime/spec/session_io.h"
@@ -62,7 +63,9 @@ class OmniDriver : public RunDriver {
 
   // A task outside of any step, on all devices of a program, and what follows when all such tasks are done.
   void submit_alone(std::size_t session, std::int32_t program, std::string data = {});
-  void submit_parts();
+  void submit_save();
+  void submit_end_of_save();
+  void submit_parts(std::int32_t program);
   ProgramsState state() const;
   void submit_next();
   bool halts_after(std::int64_t steps) const;
@@ -93,10 +96,11 @@ class OmniDriver : public RunDriver {
   std::vector<std::int64_t> items_of_pass_;           // by encoder
   std::map<tasks::TaskId, tasks::Invocation> alone_;  // tasks outside of steps: init, save
   std::map<std::int64_t, Step> steps_;
-  std::int64_t begun_ = 0;                          // number of steps begun
-  std::int64_t learned_ = 0;                        // number of steps finished
-  std::int64_t evaluated_ = -1;                     // learned_ at the last evaluation
-  std::int64_t saved_ = 0;                          // learned_ at the last checkpoint
+  std::int64_t begun_ = 0;       // number of steps begun
+  std::int64_t learned_ = 0;     // number of steps finished
+  std::int64_t evaluated_ = -1;  // learned_ at the last evaluation
+  std::int64_t saved_ = 0;       // learned_ at the last checkpoint
+  std::optional<OpenCheckpoint> open_;
   std::vector<std::function<void()>> after_alone_;  // what follows the tasks alone_, the last first
   std::optional<Evaluation> evaluation_;
 };

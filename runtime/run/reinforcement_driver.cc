@@ -157,12 +157,19 @@ void ReinforcementDriver::on_task_done(TaskId id, const tasks::TaskSpec& task,
     case Kind::kBegin:
       if (!setup_.empty()) return submit_setup();
       break;
-    case Kind::kBeginSave: submit_parts(); break;
+    case Kind::kBeginSave: submit_parts(Kind::kSavePart, kSavePartProgram); break;
     case Kind::kSavePart:
-      if (--parts_under_way_ == 0)
-        submit_save_task(Kind::kEndSave, programs_.trains, kEndCheckpointProgram, saving_);
+      if (--parts_under_way_ > 0) break;
+      copying_ = false;
+      if (!open_->beside()) submit_end_of_save();
       break;
-    case Kind::kEndSave: saving_.clear(); break;
+    case Kind::kAwaitPart:
+      for (const InvocationDone& r : results) open_->part_ended(r.data);
+      if (--parts_under_way_ > 0) break;
+      submit_save_task(Kind::kEndSave, programs_.trains, kEndCheckpointProgram,
+                       open_->end(programs_.sessions[programs_.trains].run_directory));
+      break;
+    case Kind::kEndSave: open_.reset(); break;
     case Kind::kExchange:
       exchange_is_pending_ = false;
       version_ = done.step;
@@ -313,7 +320,7 @@ void ReinforcementDriver::take_scores(const PendingTask& task, std::span<const I
 // Trains on the next batch, if it is complete and scored.
 void ReinforcementDriver::submit_training() {
   const auto next = complete_.find(learned_);
-  if (training_is_pending_ || next == complete_.end() || save_is_due() || !saving_.empty()) return;
+  if (training_is_pending_ || next == complete_.end() || save_is_due() || copying_) return;
   const auto& [step, batch] = *next;
   const std::int64_t scores = programs_.scores ? std::ssize(batch.rewards) * job_.model.sequence : 0;
   if (std::ssize(batch.reference) < scores) return;
@@ -342,6 +349,7 @@ void ReinforcementDriver::finish_step(std::int64_t step, std::span<const Invocat
   m.lr = learning_rate(job_.training, step);
   recorder_.step(m);
   require_finite(m.loss, m.grad_norm, learned_);
+  if (open_ && learned_ == open_->step() + 1) submit_end_of_save();
 }
 
 // --- checkpoints ----------------------------------------------------------------------------------
@@ -353,27 +361,30 @@ bool ReinforcementDriver::save_is_due() const {
 }
 
 // Begins a checkpoint once nothing is under way. Weights are handed over and completions grow while it is
-// written; training waits, as it changes what is written.
+// copied; training waits, as it changes what is copied.
 void ReinforcementDriver::submit_save() {
-  if (!save_is_due() || !pending_.empty() || !growing_.empty() || evaluation_is_due()) return;
+  if (!save_is_due() || open_ || !pending_.empty() || !growing_.empty() || evaluation_is_due()) return;
   saved_ = learned_;
-  saving_ = to_json(state());
+  open_.emplace(learned_, to_json(state()), learned_ < job_.training.steps);
+  copying_ = true;
   submit_save_task(Kind::kBeginSave, programs_.trains, kBeginCheckpointProgram, "");
 }
 
 void ReinforcementDriver::submit_save_task(Kind kind, std::size_t session, std::int32_t program,
                                            std::string data) {
   tasks::Invocation invocation{.program = number_of_index(session, program), .data = std::move(data)};
-  invocation.step = saved_;
-  submit({kind, session, saved_, std::move(invocation)}, kTrainPriority);
+  invocation.step = open_->step();
+  if (open_->beside()) invocation.scalars[kBeside] = std::int64_t{1};
+  submit({kind, session, open_->step(), std::move(invocation)}, kTrainPriority);
 }
 
-void ReinforcementDriver::submit_parts() {
+void ReinforcementDriver::submit_parts(Kind kind, std::int32_t program) {
   parts_under_way_ = programs_.scores ? 2 : 1;
-  submit_save_task(Kind::kSavePart, programs_.trains, kSavePartProgram, ".");
-  if (programs_.scores)
-    submit_save_task(Kind::kSavePart, *programs_.scores, kSavePartProgram, kReferencePart);
+  submit_save_task(kind, programs_.trains, program, ".");
+  if (programs_.scores) submit_save_task(kind, *programs_.scores, program, kReferencePart);
 }
+
+void ReinforcementDriver::submit_end_of_save() { submit_parts(Kind::kAwaitPart, kAwaitPartProgram); }
 
 ProgramsState ReinforcementDriver::state() const {
   ProgramsState s;

@@ -27,6 +27,7 @@
 #include "runtime/compose/programs.h"
 #include "runtime/reinforce/tasks.h"
 #include "runtime/run/generation.h"
+#include "runtime/run/open_checkpoint.h"
 #include "runtime/run/programs_state.h"
 #include "runtime/run/reinforcement_recorder.h"
 #include "runtime/run/rollout.h"
@@ -63,7 +64,7 @@ class ReinforcementDriver : public RunDriver {
                     std::span<const tasks::InvocationDone> results) override;
 
  private:
-  enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kBeginSave, kSavePart, kEndSave };
+  enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kBeginSave, kSavePart, kAwaitPart, kEndSave };
   struct PendingTask {
     Kind kind = Kind::kBegin;
     std::size_t session = 0;
@@ -94,7 +95,8 @@ class ReinforcementDriver : public RunDriver {
   Batch restored(const QueuedBatch& queued) const;
   bool save_is_due() const;
   void submit_save();
-  void submit_parts();
+  void submit_parts(Kind kind, std::int32_t program);
+  void submit_end_of_save();
   void submit_save_task(Kind kind, std::size_t session, std::int32_t program, std::string data);
   ProgramsState state() const;
   void take_tokens(std::span<const tasks::InvocationDone> results);
@@ -119,9 +121,10 @@ class ReinforcementDriver : public RunDriver {
   std::int64_t version_ = -1;               // version of the generating weights; -1 before the first exchange
   std::int64_t evaluated_ = -1;             // version of the last evaluation
   std::int64_t saved_ = 0;                  // number of batches trained on at the last checkpoint
-  std::string saving_;                      // content of programs_state.json; empty: no checkpoint is begun
-  std::int64_t parts_under_way_ = 0;        // of this checkpoint
+  std::optional<OpenCheckpoint> open_;
+  std::int64_t parts_under_way_ = 0;  // of this checkpoint, to be saved or awaited
   bool exchange_is_pending_ = false, training_is_pending_ = false, pass_is_pending_ = false;
+  bool copying_ = false;            // parts of the checkpoint; a step would change them
   std::vector<PendingTask> setup_;  // tasks before everything else, one at a time, the last first
 };
 

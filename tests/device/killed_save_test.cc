@@ -118,7 +118,7 @@ class KilledSave : public ::testing::Test {
       const SaverOptions options{.copies = copies().parent_path(), .keeps_copies = true, .kept = {.last = 1}};
       const auto saver = std::make_shared<StateSaver>(context, options);
       return [=, this](std::int64_t step) {
-        saver->save(disk() / checkpoint_name(step + 1), unsplit(step + 1),
+        saver->save({disk() / checkpoint_name(step + 1)}, unsplit(step + 1),
                     step == 2 ? StateSaver::Return::kOnceWritten : StateSaver::Return::kOnceCopied);
       };
     };

@@ -109,7 +109,7 @@ TEST_F(Saver, WritesWhatAStopWouldHaveWritten) {
     job.training.steps = kSteps;
     RunOptions run = options([&](StateSaver& saver, const StateContext& context, std::int64_t step) {
       save_state(context, directory_ / "stopped" / checkpoint_name(step), unsplit(step));
-      saver.save(disk(step), unsplit(step), step == kSteps ? Return::kOnceWritten : Return::kOnceCopied);
+      saver.save({disk(step)}, unsplit(step), step == kSteps ? Return::kOnceWritten : Return::kOnceCopied);
     });
     run.hosts = hosts;
     run_in_process(job, run);
@@ -125,12 +125,53 @@ TEST_F(Saver, WritesWhatAStopWouldHaveWritten) {
   }
 }
 
+// A part of a checkpoint that another program has begun: nothing but its own files is written, and nothing is
+// removed.
+TEST_F(Saver, WritesAPartInPlace) {
+  for (const auto& [words, hosts] : {std::pair{"dp:2 tp:2 sp zero1", 1}, {"pp:2 tp:2", 2}}) {
+    Job job = small_job(words);
+    job.training.steps = kSteps;
+    RunOptions run = options(
+        [&](StateSaver& saver, const StateContext& context, std::int64_t step) {
+          save_part(context, directory_ / "stopped" / checkpoint_name(step), unsplit(step));
+          saver.save({disk(step) / "text", true}, unsplit(step),
+                     step == kSteps ? Return::kOnceWritten : Return::kOnceCopied);
+          EXPECT_EQ(saver.written(), "");
+        },
+        false, {.last = 1});
+    run.hosts = hosts;
+    run_in_process(job, run);
+    for (std::int64_t step = 1; step <= kSteps; ++step)
+      EXPECT_TRUE(contents(disk(step) / "text") == contents(directory_ / "stopped" / checkpoint_name(step)))
+          << step << " of " << hosts << " hosts";
+    EXPECT_THAT(warnings_, ElementsAre());
+  }
+}
+
+TEST_F(Saver, TellsWhyAPartIsMissing) {
+  Job job = small_job(2, 1);
+  job.training.steps = 3;
+  fs::create_directories(disk(2));
+  std::ofstream(disk(2) / "text") << "a file in the folder's place";
+  std::map<std::int64_t, std::string> problems;
+  run_in_process(job, options([&](StateSaver& saver, const StateContext& context, std::int64_t step) {
+                   saver.save({disk(step) / "text", true}, unsplit(step), Return::kOnceCopied,
+                              step == 1 ? "no space" : "");
+                   const std::string problem = saver.written();
+                   if (context.world.device() == 0) problems[step] = problem;
+                 }));
+  EXPECT_EQ(problems[1], "no space");
+  EXPECT_THAT(problems[2], HasSubstr("Not a directory"));
+  EXPECT_EQ(problems[3], "");
+  EXPECT_THAT(warnings_, ElementsAre());
+}
+
 TEST_F(Saver, KeepsTheCheckpointsThatItShall) {
   Job job = small_job(2, 1);
   job.training.steps = kSteps;
   run_in_process(
       job, options([&](StateSaver& saver, const StateContext&,
-                       std::int64_t step) { saver.save(disk(step), unsplit(step), Return::kOnceWritten); },
+                       std::int64_t step) { saver.save({disk(step)}, unsplit(step), Return::kOnceWritten); },
                    false, {.last = 1, .every = 2}));
   EXPECT_THAT(names(directory_ / "checkpoints"), ElementsAre("step-000002", "step-000004", "step-000005"));
 }
@@ -162,7 +203,7 @@ TEST_F(Saver, ASaveIsACopyToo) {
   run_in_process(job, options(
                           [&](StateSaver& saver, const StateContext&, std::int64_t step) {
                             if (step % 2 == 0) return saver.copy(unsplit(step));
-                            saver.save(disk(step), unsplit(step), Return::kOnceCopied);
+                            saver.save({disk(step)}, unsplit(step), Return::kOnceCopied);
                           },
                           true));
   EXPECT_TRUE(contents(held.checkpoints() / checkpoint_name(5)) == contents(disk(5)));
@@ -177,7 +218,7 @@ TEST_F(Saver, WithoutMemoryItStopsTheSteps) {
   job.training.steps = kSteps;
   run_in_process(job, options([&](StateSaver& saver, const StateContext& context, std::int64_t step) {
                    save_state(context, directory_ / "stopped" / checkpoint_name(step), unsplit(step));
-                   saver.save(disk(step), unsplit(step), Return::kOnceCopied);
+                   saver.save({disk(step)}, unsplit(step), Return::kOnceCopied);
                    saver.copy(unsplit(step));
                  }));
   for (std::int64_t step = 1; step <= kSteps; ++step)
@@ -202,7 +243,7 @@ TEST_F(Saver, AFailureToWriteIsTold) {
           while (told() < kSteps - 1) std::this_thread::yield();  // the writer of the step before
           fs::remove(directory_ / "checkpoints");
         }
-        saver.save(disk(step), unsplit(step), step == kSteps ? Return::kOnceWritten : Return::kOnceCopied);
+        saver.save({disk(step)}, unsplit(step), step == kSteps ? Return::kOnceWritten : Return::kOnceCopied);
       });
     };
     EXPECT_THROW(run_in_process(job, use(true)), Error);

@@ -145,6 +145,26 @@ TEST_F(Omni, OnTwoHostsNumbersAreThoseOfOne) {
   EXPECT_EQ(lines("hosts-run", "step"), lines("one-host", "step"));
 }
 
+// Programs write their parts beside the next step. One that finds no space costs the checkpoint alone.
+TEST_F(Omni, SavesBesideTheStepsAndAFullDiskCostsACheckpoint) {
+  ASSERT_THAT(run("unsaved"), Succeeded());
+  const Finished full =
+      run("full", {{"\"out\"",
+                    "\"out\" checkpoint_every: 1 keep_last: 2 "
+                    "chaos { fault { kind: \"full_disk\" device: 2 step: 3 saving: true } }"}});
+  ASSERT_THAT(full, Succeeded()) << full;
+  EXPECT_EQ(lines("full", "step"), lines("unsaved", "step"));
+  EXPECT_THAT(full.err, HasSubstr("step-000003: not saved, the run goes on: no space is left")) << full;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(*workspace_ / "full/checkpoints"))
+    names.push_back(entry.path().filename());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("step-000002", "step-000004"));
+  for (const char* file : {"text.0/model.safetensors", "pictures/optimizer.safetensors"})
+    EXPECT_EQ(content(*workspace_ / "full/checkpoints/step-000004" / file),
+              content(*workspace_ / "unsaved/checkpoints/step-000004" / file))
+        << file;
+}
+
 TEST_F(Omni, TheResolvedJobIsAJob) {
   ASSERT_THAT(run("resolved", {{"steps: 4", "steps: 1"}}), Succeeded());
   const Finished again = workspace_->run(hyperrun({"check", "resolved/job.textproto"}));

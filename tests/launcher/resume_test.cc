@@ -230,25 +230,46 @@ TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
 }
 
 // What is drawn for a prompt depends on the seed, the prompt's number and the position alone.
-TEST_F(Resume, AnInterruptedGenerationGoesOnWithThePromptsThatHaveNoText) {
-  std::ofstream prompts(at("prompts.txt"));
-  for (int i = 0; i < 60; ++i) prompts << "The harbour " << i << "\n";
-  prompts.close();
-  const auto generate = [&](const std::string& out, const std::vector<std::string>& more = {}) {
+class Generate : public Resume {
+ protected:
+  void SetUp() override {
+    std::ofstream prompts(at("prompts.txt"));
+    for (int i = 0; i < 60; ++i) prompts << "The harbour " << i << "\n";
+  }
+
+  static Command generate(const std::string& out, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"generate", "whole", "--prompts",     "prompts.txt", "--tokens", "12",
                                    "--slots",  "2",     "--context",     "32",          "--out",    out,
                                    "--seed",   "5",     "--temperature", "0.9"};
     words.insert(words.end(), more.begin(), more.end());
     return hyperrun(words);
-  };
+  }
+
+  // The number of texts in a file that is not whole.
+  static int texts(const std::string& partial) {
+    return fs::exists(at(partial)) ? occurrences(content(at(partial)), "\"id\"") : 0;
+  }
+};
+
+TEST_F(Generate, GoesOnByItselfAfterALoss) {
+  ASSERT_THAT(workspace_->run(generate("whole.jsonl")), Succeeded());
+  const auto run = workspace_->start(generate("lost.jsonl", {"--restarts", "2"}));
+  ASSERT_TRUE(eventually([&] { return texts("lost.jsonl.partial") >= 4; }, Seconds(20))) << run->err();
+  workspace_->kill_device(1);
+  const Finished ended = run->wait(Seconds(40));
+  ASSERT_THAT(ended, Succeeded()) << ended;
+  EXPECT_EQ(ended.out, "lost.jsonl: 60 texts\n");
+  EXPECT_THAT(ended.err, HasSubstr("restart 1 of 2, for the prompts without a text")) << ended;
+  EXPECT_EQ(content(at("lost.jsonl")), content(at("whole.jsonl")));
+}
+
+TEST_F(Generate, AnInterruptedOneGoesOnWithThePromptsThatHaveNoText) {
   const Finished undisturbed = workspace_->run(generate("undisturbed.jsonl"));
   ASSERT_THAT(undisturbed, Succeeded()) << undisturbed;
   EXPECT_EQ(undisturbed.out, "undisturbed.jsonl: 60 texts\n");
   EXPECT_FALSE(fs::exists(at("undisturbed.jsonl.partial")));
 
-  const auto results = [&] {
-    return fs::exists(at("cut.jsonl.partial")) ? occurrences(content(at("cut.jsonl.partial")), "\"id\"") : 0;
-  };
+  const auto results = [&] { return texts("cut.jsonl.partial"); };
   const auto run = workspace_->start(generate("cut.jsonl"));
   ASSERT_TRUE(eventually([&] { return results() >= 4; }, Seconds(20))) << run->err();
   workspace_->kill_device(1);

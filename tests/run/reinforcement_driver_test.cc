@@ -69,6 +69,8 @@ class Devices : public tasks::VirtualWork {
   std::vector<std::set<int>> evaluated;           // versions of the weights of an evaluation's tokens
   std::vector<std::int32_t> admitted;             // completions in the order of their first pass
   std::map<std::int64_t, std::string> states;     // contents of programs_state.json, by step
+  std::map<std::int64_t, int> learned_at_end;     // number of steps done when a checkpoint ends, by its step
+  std::int64_t lost_part = -1;                    // the step of a checkpoint that a part of cannot be written
 
  private:
   Nanos lasts(const Invocation&) override { return Nanos(1 + random_() % 100); }
@@ -82,7 +84,12 @@ class Devices : public tasks::VirtualWork {
     InvocationDone done{invocation.id, {}, to_bytes(InvocationStats{}, 0, false)};
     const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
     const auto place = static_cast<std::size_t>(invocation.program % kProgramsOfASession);
-    if (place == static_cast<std::size_t>(kEndCheckpointProgram)) states[invocation.step] = invocation.data;
+    if (place == static_cast<std::size_t>(kEndCheckpointProgram)) {
+      states[invocation.step] = invocation.data;
+      learned_at_end[invocation.step] = learning_;
+    }
+    if (place == static_cast<std::size_t>(kAwaitPartProgram) && invocation.step == lost_part)
+      done.data = "no space is left";
     if (place >= static_cast<std::size_t>(kSaveProgram)) return done;
     if (session == programs_.to_generate) generating_ = learning_;
     if (session == programs_.generates) done.data = draw(place, invocation);
@@ -146,9 +153,11 @@ class Devices : public tasks::VirtualWork {
 // A whole run on fake devices, and its results.
 class FakeRun {
  public:
-  FakeRun(const Job& job, unsigned seed, const std::optional<ProgramsState>& state = {})
+  FakeRun(const Job& job, unsigned seed, const std::optional<ProgramsState>& state = {},
+          std::int64_t lost_part = -1)
       : programs_(sessions_of(job, compile_programs(job))),
         devices(programs_, tokenizer_, seed, state ? static_cast<int>(state->next_step) : 0) {
+    devices.lost_part = lost_part;
     TaskSplit tasks;
     for (char c = 'a'; c <= 'p'; ++c) tasks.train.push_back({std::string(1, c), "1"});
     if (job.reinforcement.held_back > 0) tasks.held_back.assign(tasks.train.begin(), tasks.train.begin() + 5);
@@ -269,6 +278,18 @@ TEST(ReinforcementDriver, GoesOnFromACheckpointWithWhatIsInItsQueue) {
       }
     }
   EXPECT_GT(queued, 0U);
+}
+
+// A checkpoint is written beside the step behind it. The last one ends before the run does.
+TEST(ReinforcementDriver, ACheckpointEndsBehindTheNextStep) {
+  Job job = job_of(1, " held_back: 0");
+  job.run.checkpoint_every = 5;
+  const FakeRun run(job, 3, {}, 5);
+  EXPECT_THAT(run.devices.learned_at_end,
+              ::testing::UnorderedElementsAre(std::pair(5, 6), std::pair(10, 11), std::pair(12, 12)));
+  EXPECT_EQ(run.devices.states.at(5), "") << "a part is missing, so nothing stays";
+  EXPECT_NE(run.devices.states.at(10), "");
+  EXPECT_EQ(std::ssize(run.devices.learned), kSteps);
 }
 
 // Every step trains on 8 completions; the report counts all of their tokens.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <memory>
 
 #include "tests/support/errors.h"
 #include "tests/support/temporary_directory.h"
@@ -39,6 +40,27 @@ TEST(AtomicFile, TakesPiecesInAnyOrderAndAppearsAtCommit) {
     file.commit();
   }
   EXPECT_EQ(content(dir / "f"), "abcdef");
+  EXPECT_EQ(dir.entries(), 1);
+}
+
+// Whole pages, the tail behind them, and pieces that no direct write takes.
+TEST(AtomicFile, TakesPagesWithoutTheCache) {
+  constexpr std::size_t kPage = 4096, kBytes = 5 * kPage + 100;
+  struct alignas(kPage) Pages {
+    char bytes[6 * kPage];
+  };
+  const auto pages = std::make_unique<Pages>();
+  for (std::size_t i = 0; i < kBytes; ++i) pages->bytes[i] = static_cast<char>('a' + i % 23);
+  const auto from = [&](std::size_t at, std::size_t n) {
+    return std::as_bytes(std::span(pages->bytes).subspan(at, n));
+  };
+  const TemporaryDirectory dir;
+  AtomicFile file(dir / "f", kBytes);
+  file.write_pages(2 * kPage, from(2 * kPage, kBytes - 2 * kPage));
+  file.write_pages(0, from(0, 10));
+  file.write_pages(10, from(10, 2 * kPage - 10));
+  file.commit();
+  EXPECT_EQ(content(dir / "f"), std::string(pages->bytes, kBytes));
   EXPECT_EQ(dir.entries(), 1);
 }
 

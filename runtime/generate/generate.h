@@ -18,11 +18,12 @@ struct GenerateArguments {
   std::optional<double> temperature, top_p;  // nullopt: the job's
   std::optional<std::int32_t> top_k;
   std::optional<std::uint64_t> seed;
-  int slots = 0, context = 0;  // 0: the job's
-  std::string out;             // file for the results; empty: standard output
-  bool resumes = false;        // goes on with the prompts that have no result in `out` yet
-  bool json = false;           // prints a line of JSON for each prompt
-  bool paced = false;          // measures on the paced clock of the job's machine, without a checkpoint
+  int slots = 0, context = 0;            // 0: the job's
+  std::string out;                       // file for the results; empty: standard output
+  bool resumes = false;                  // goes on with the prompts that have no result in `out` yet
+  std::optional<std::int32_t> restarts;  // in a row, without a new text between them; nullopt: the job's
+  bool json = false;                     // prints a line of JSON for each prompt
+  bool paced = false;  // measures on the paced clock of the job's machine, without a checkpoint
 };
 
 // Starts mpirun, loads a checkpoint and continues every prompt. Returns the exit status.

@@ -1,4 +1,4 @@
-#include "runtime/run/generated_file.h"
+#include "runtime/generate/generated_file.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
