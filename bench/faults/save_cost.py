@@ -3,8 +3,8 @@
 
     bench/faults/save_cost.py build/bin/hyperrun
 
-Each job runs with a checkpoint every ten steps. Steps are told apart by what happened before them, so that work of
-others on the machine concerns all kinds alike.
+Each job runs with a checkpoint every ten steps. A step after a save is compared with the others of its interval, so
+that work of others on the machine concerns both alike.
 """
 import argparse
 import json
@@ -62,21 +62,31 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--saves", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=len(SIZES), help="the first so many jobs")
     parser.add_argument("--copies", default="", help='such as "copy_every: 2"')
     arguments = parser.parse_args()
     every = arguments.every
-    print("| job | state, MiB | step, ms | after a save, ms | cost of a save |")
+    print("| job | state, MiB | step, ms | more after a save, ms | cost of a save |")
     print("|---|---|---|---|---|")
-    for size in SIZES:
+    for size in SIZES[: arguments.jobs]:
         # The first save takes the memory for its copy, and the last is waited for: neither is counted.
         steps, size_of_state = measure(arguments.binary, size, every, every * (arguments.saves + 1) + 5,
                                        arguments.copies)
-        counted = [s for s in steps if s[0] > every + 2]
-        after = statistics.median(t for n, t in counted if (n - 1) % every == 0)
-        step = statistics.median(t for n, t in counted if (n - 1) % every >= every // 2)
+        step, cost = cost_of(steps, every)
         name = f"{size['layers']} x {size['hidden']}, {size['batch']} x {size['sequence']} {size['presets']}"
-        print(f"| {name.strip()} | {size_of_state / 2**20:.0f} | {step * 1e3:.0f} | {after * 1e3:.0f} "
-              f"| {100 * (after - step) / step:.1f} % of a step |", flush=True)
+        print(f"| {name.strip()} | {size_of_state / 2**20:.0f} | {step * 1e3:.0f} | {step * cost * 1e3:+.1f} "
+              f"| {100 * cost:+.1f} % of a step |", flush=True)
+
+
+def cost_of(steps, every):
+    """The median step, and how much longer the step after a save is: the median of its ratios to the steps of its own
+    interval, as the machine's speed changes from one interval to the next."""
+    intervals = {}
+    for n, seconds in steps:
+        intervals.setdefault((n - 1) // every, {})[(n - 1) % every] = seconds
+    whole = [of for k, of in intervals.items() if k >= 2 and len(of) == every]
+    ratios = [of[0] / statistics.median(of[n] for n in range(2, every)) for of in whole]
+    return statistics.median(t for of in whole for t in of.values()), statistics.median(ratios) - 1
 
 
 if __name__ == "__main__":

@@ -28,17 +28,18 @@ StateFile state_file(const std::vector<HeldTensor>& held) {
   return file;
 }
 
-StateImage::StateImage(const Plan& plan, const std::function<bool(int device)>& wanted) : plan_(plan) {
-  add_file(kWeightsFile, TensorClass::kWeight, wanted);
+StateImage::StateImage(const Plan& plan, const Devices& near, const Devices& wanted) : plan_(plan) {
+  add_file(kWeightsFile, TensorClass::kWeight, near, wanted);
   if (!held_tensors(plan, TensorClass::kOptimizer, false).empty())
-    add_file(kMomentsFile, TensorClass::kOptimizer, wanted);
+    add_file(kMomentsFile, TensorClass::kOptimizer, near, wanted);
 }
 
-void StateImage::add_file(const char* name, TensorClass cls, const std::function<bool(int device)>& wanted) {
+void StateImage::add_file(const char* name, TensorClass cls, const Devices& near, const Devices& wanted) {
   const std::vector<HeldTensor> held = held_tensors(plan_, cls, false);
   for (const HeldTensor& h : held)
-    for (int device : owners(*h.tensor, plan_, h.role))
-      if (wanted(device)) parts_.push_back({h.tensor, device, files_.size()});
+    for (const int owner : owners(*h.tensor, plan_, h.role))
+      if (const int device = choose_holder(*h.tensor, owner, near); wanted(device))
+        parts_.push_back({h.tensor, device, files_.size()});
   const SafetensorsHeader header = lay_out(state_file(held).tensors);
   File file{name, encode_header(header)};
   file.bytes = std::ssize(file.header);
@@ -48,6 +49,22 @@ void StateImage::add_file(const char* name, TensorClass cls, const std::function
     file.bytes += t.info.bytes();
   }
   files_.push_back(std::move(file));
+}
+
+// Of the devices with the same part as `owner`, the one near the files that has the least to copy so far; the
+// owner if none is near.
+int StateImage::choose_holder(const StateTensor& tensor, int owner, const Devices& near) {
+  AxisSet others = set_of(plan_.role_axes);
+  for (const AxisList& axes : tensor.layout.dims) others = others | set_of(axes);
+  AxisSet replicas;
+  for (AxisId a = 0; a < plan_.mesh.rank(); ++a)
+    if (!others.has(a)) replicas.add(a);
+  std::vector<int> holders = plan_.mesh.group(owner, plan_.mesh.list(replicas));
+  std::erase_if(holders, [&](int device) { return !near(device); });
+  if (holders.empty()) return owner;
+  const int chosen = *std::ranges::min_element(holders, {}, [this](int device) { return copies_[device]; });
+  copies_[chosen] += tensor.bytes.value;
+  return chosen;
 }
 
 std::int64_t StateImage::bytes() const {

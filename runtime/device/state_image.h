@@ -38,8 +38,11 @@ StateFile state_file(const std::vector<HeldTensor>& held);
 
 class StateImage {
  public:
-  // `plan` must outlive the image. Only parts of devices that are `wanted` are listed.
-  StateImage(const Plan& plan, const std::function<bool(int device)>& wanted);
+  // `plan` must outlive the image. Of the devices that hold the same part, those that are `near` the files
+  // share the work: each part is that of one of them. Only parts of devices that are `wanted` are listed.
+  // `near` must be the same on all devices.
+  using Devices = std::function<bool(int device)>;
+  StateImage(const Plan& plan, const Devices& near, const Devices& wanted);
 
   struct File {
     std::string name, header;
@@ -65,9 +68,11 @@ class StateImage {
   std::vector<Run> runs(const Part& part) const;
 
  private:
-  void add_file(const char* name, TensorClass cls, const std::function<bool(int device)>& wanted);
+  void add_file(const char* name, TensorClass cls, const Devices& near, const Devices& wanted);
+  int choose_holder(const StateTensor& tensor, int owner, const Devices& near);
 
   const Plan& plan_;
+  std::map<int, std::int64_t> copies_;  // by device: bytes of its parts
   std::vector<File> files_;
   std::vector<std::map<std::string, std::int64_t>> begin_;  // by file: first byte of each of its tensors
   std::vector<Part> parts_;

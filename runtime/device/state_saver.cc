@@ -185,7 +185,9 @@ bool StateSaver::places(int device) const {
 
 void StateSaver::list_parts() {
   const int own = context_.world.device();
-  image_.emplace(context_.plan, [&](int device) { return device == own || places(device); });
+  image_.emplace(
+      context_.plan, [this](int device) { return near_root(device); },
+      [&](int device) { return device == own || places(device); });
   for (const StateImage::Part& part : image_->parts())
     if (places(part.device)) placed_.push_back({part, image_->runs(part)});
 }
