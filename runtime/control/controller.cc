@@ -82,6 +82,8 @@ class Controller::Impl {
                      seconds(std::max(options_.heartbeat_seconds, kLeastStopped)),
                      [this](const Error& overdue) { end(overdue); }});
     io_.run();
+    ErrorCode ignored;
+    signals_.clear(ignored);  // from here on nobody would hear of one
     outcome_.devices = members_.infos();
     outcome_.all_joined = members_.all_joined();
     outcome_.any_started = !outcome_.devices.empty() || start_up_.any_seen();
@@ -334,6 +336,10 @@ class Controller::Impl {
 
   void on_signal(int signal) {
     if (phase_ == Phase::kEnded) return;
+    if (phase_ == Phase::kEnding && outcome_.signal == 0) {  // the devices end after a loss
+      outcome_.signal = signal;
+      return;
+    }
     if (phase_ == Phase::kEnding) {  // the user has asked a second time
       members_.kill_local();
       return stop();

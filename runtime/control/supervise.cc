@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/process/child_process.h"
+#include "runtime/process/signal_watch.h"
 #include "runtime/process/stale_segments.h"
 
 namespace hyperrun::control {
@@ -117,8 +118,10 @@ Outcome supervise(Controller& controller, tasks::Driver& driver, const process::
                                 });
     controller.launcher_started(child.pid());
     Outcome outcome = controller.run(driver);
+    const process::SignalWatch watch;
     end_launcher(child, name, outcome);
     clean_up(child, outcome);
+    if (outcome.signal == 0) outcome.signal = process::SignalWatch::caught();
     return outcome;
   } catch (const Error& e) {
     driver.on_failed(e);

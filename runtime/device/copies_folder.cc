@@ -62,12 +62,18 @@ bool is_own(const fs::path& file) {
   return ::lstat(file.c_str(), &status) == 0 && status.st_uid == ::geteuid() && S_ISDIR(status.st_mode);
 }
 
-// Returns whether the folder is gone.
-bool remove_if_free(const fs::path& folder) {
+fs::path run_lock_of(const fs::path& folder) { return folder / ".run"; }
+
+void remove_if_free(const fs::path& folder) {
   const posix::Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   std::error_code ignored;  // another process may be removing the same
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(folder, ignored);
-  return !fs::exists(folder, ignored);
+}
+
+void remove_if_the_run_is_gone(const fs::path& folder) {
+  const posix::Descriptor run(::open(run_lock_of(folder).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  std::error_code ignored;
+  if (run.valid() && ::flock(run.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(folder, ignored);
 }
 
 }  // namespace
@@ -78,6 +84,11 @@ fs::path copies_folder(const fs::path& run_directory, const std::string& program
 
 CopiesFolder::CopiesFolder(fs::path path, AtEnd at_end)
     : path_(std::move(path)), at_end_(at_end), lock_(lock_shared(path_)) {
+  if (at_end == AtEnd::kRemove) {
+    run_lock_ = ::open(run_lock_of(path_).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (run_lock_ < 0 || ::flock(run_lock_, LOCK_SH) != 0)
+      posix::fail(Code::kUnwritable, "lock", run_lock_of(path_));
+  }
   const std::lock_guard guard(held().mutex);
   held().folders.emplace(lock_, path_);
 }
@@ -90,6 +101,7 @@ CopiesFolder::~CopiesFolder() {
   std::error_code ignored;  // the next run removes what is left
   if (at_end_ == AtEnd::kRemove || ::flock(lock_, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path_, ignored);
   ::close(lock_);
+  if (run_lock_ >= 0) ::close(run_lock_);
 }
 
 void remove_stale_copies(const fs::path& shm) {
@@ -106,8 +118,13 @@ void leave_copies(std::chrono::milliseconds limit) {
   for (const auto& [lock, path] : held().folders) ::close(lock);
   const auto until = std::chrono::steady_clock::now() + limit;
   for (const auto& [lock, path] : std::exchange(held().folders, {}))
-    while (!remove_if_free(path) && std::chrono::steady_clock::now() < until)
+    for (;;) {
+      remove_if_the_run_is_gone(path);
+      remove_if_free(path);
+      std::error_code gone;
+      if (!fs::exists(path, gone) || std::chrono::steady_clock::now() >= until) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
 }
 
 }  // namespace hyperrun

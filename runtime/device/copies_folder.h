@@ -3,8 +3,11 @@
 //   /dev/shm/hyperrun-copies.UID.HASH/checkpoints/step-000012     a whole checkpoint
 //                                                .slot-1.partial  one that is being filled
 //
+//                                                .run             locked by the run that goes on from them
+//
 // Whoever uses the folder holds a lock on it, which the kernel takes back when the process ends. A folder
-// without a lock belongs to a run that was killed, and the next run removes it.
+// without a lock belongs to a run that was killed, and the next run removes it. Devices that end and find the
+// run gone remove it at once.
 #pragma once
 
 #include <chrono>
@@ -37,15 +40,16 @@ class CopiesFolder {
  private:
   std::filesystem::path path_;
   AtEnd at_end_;
-  int lock_ = -1;
+  int lock_ = -1, run_lock_ = -1;
 };
 
 // Removes this user's folders that nobody holds.
 void remove_stale_copies(const std::filesystem::path& shm = kSharedMemory);
 
-// Lets go of this process's folders and removes those that nobody else holds. The process must end at once
-// and not use them any more. A process that was killed holds its lock until the kernel has freed its memory,
-// and a thread of this process may still be writing: the function tries again until `limit` is over.
-void leave_copies(std::chrono::milliseconds limit = std::chrono::seconds(2));
+// Lets go of this process's folders, and removes those that nobody needs any more: their run is gone, or
+// nobody else holds them. The process must end at once and not use them. A process that was killed holds its
+// locks for a moment, and a thread of this process may still be writing: the function tries again until
+// `limit` is over.
+void leave_copies(std::chrono::milliseconds limit);
 
 }  // namespace hyperrun

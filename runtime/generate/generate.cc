@@ -165,7 +165,7 @@ control::Outcome generate_all(const Session& session, const std::vector<Prompt>&
     });
     control::Outcome outcome = drive(session.job, session.job.name, driver);
     if (outcome.ok()) driver.print_times();
-    if (!outcome.error || !restarts.possible(outcome.error->code())) return outcome;
+    if (!outcome.error || outcome.signal != 0 || !restarts.possible(outcome.error->code())) return outcome;
     if (!restarts.again(outcome, completions.ended())) {
       report_failure(*outcome.error, [] {});
       return outcome;

@@ -58,7 +58,22 @@ void Batcher::add(Prompt prompt) {
         .at(which)
         .legal(fmt::format("prompt and new tokens up to {}", shape_.context))
         .fix("ask for fewer tokens, or raise inference.context");
-  if (prompt.grow > 0) waiting_.push_back(std::move(prompt));
+  if (prompt.grow <= 0) return;
+  // Passes then depend on the prompts since the last pause alone: a run that goes on from a checkpoint fills
+  // them as the undisturbed one.
+  if (is_idle()) begin_anew();
+  waiting_.push_back(std::move(prompt));
+}
+
+bool Batcher::is_idle() const {
+  return waiting_.empty() && under_way_.empty() &&
+         std::ranges::none_of(slots_, [](const auto& slot) { return slot.has_value(); });
+}
+
+void Batcher::begin_anew() {
+  for (Group& group : groups_) group.turn = 0;
+  lost_ = 0;
+  prefilled_ = false;
 }
 
 bool Batcher::has_room() const {

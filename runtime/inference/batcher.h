@@ -72,6 +72,8 @@ class Batcher {
     std::int64_t turn = 0;           // the slot whose prompt is taken next
   };
 
+  bool is_idle() const;
+  void begin_anew();
   void admit();
   bool admit(std::size_t slot);
   GenerationPass empty_pass(bool prefill) const;

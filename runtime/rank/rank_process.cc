@@ -96,7 +96,8 @@ Error current_error() {
 // Ends the process without MPI_Finalize. mpirun may be gone, so the process removes its shared memory itself.
 [[noreturn]] void leave(Code why) {
   process::remove_segments_of_own_job();
-  leave_copies();
+  // The controller may be gone because its process is: then nobody goes on from the copies.
+  leave_copies(std::chrono::milliseconds(why == Code::kControl ? 500 : 0));
   _exit(static_cast<int>(exit_code(why)));
 }
 

@@ -75,6 +75,13 @@ std::optional<FaultSpec> Chaos::of_start(std::int32_t devices) {
   return std::nullopt;
 }
 
+std::vector<FaultSpec> Chaos::missed() const {
+  std::vector<FaultSpec> missed;
+  for (std::size_t f = 0; f < faults_.size(); ++f)
+    if (!happened_[f]) missed.push_back(faults_[f]);
+  return missed;
+}
+
 std::int32_t Chaos::gone(std::int64_t step) const {
   std::int32_t gone = 0;
   for (std::size_t f = 0; f < faults_.size(); ++f)

@@ -32,6 +32,9 @@ class Chaos {
   // they start, or is known to happen at its time.
   std::optional<FaultSpec> of_start(std::int32_t devices = 0);
 
+  // The faults that have not happened.
+  std::vector<FaultSpec> missed() const;
+
   // Devices that are gone for good after `step` steps.
   std::int32_t gone(std::int64_t step) const;
 

@@ -26,15 +26,23 @@ class Fleet {
   // known when they are repaired.
   void await(bool elastic) const;
 
+  // Seconds that await() will take on the native clock.
+  double wait(bool elastic) const;
+
   // Looks after a loss which hosts are there; may take seconds. `host_of_device` is of the run that was lost.
   void look(const std::vector<std::string>& host_of_device);
 
+  // The last start failed before a device was there: hosts that had come back for it are not taken again.
+  void distrust_returned();
+
  private:
+  // A run that keeps its layout needs all devices, an elastic one a single one.
+  std::int32_t needed(bool elastic) const { return elastic ? 1 : spec_.devices; }
+
   const SupernodeSpec& spec_;
   const Chaos& chaos_;
   RunTimeline& timeline_;
   Survivors* survivors_;
-  mutable std::int32_t on_gone_hosts_ = 0;  // devices
 };
 
 }  // namespace hyperrun

@@ -25,6 +25,7 @@ using tasks::TaskId;
 
 // Priorities of tasks. A generation pass has priority 0.
 constexpr std::int32_t kTrainPriority = 1, kExchangePriority = 2;
+constexpr std::int32_t kSavePriority = 3;  // a checkpoint is to be whole before the next step
 
 tasks::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
   tasks::DeviceGroups groups(job.supernode.devices);
@@ -375,7 +376,7 @@ void ReinforcementDriver::submit_save_task(Kind kind, std::size_t session, std::
   tasks::Invocation invocation{.program = number_of_index(session, program), .data = std::move(data)};
   invocation.step = open_->step();
   if (open_->beside()) invocation.scalars[kBeside] = std::int64_t{1};
-  submit({kind, session, open_->step(), std::move(invocation)}, kTrainPriority);
+  submit({kind, session, open_->step(), std::move(invocation)}, kSavePriority);
 }
 
 void ReinforcementDriver::submit_parts(Kind kind, std::int32_t program) {

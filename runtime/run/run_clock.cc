@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "runtime/process/signal_watch.h"
 #include "runtime/run/recorder.h"
 
 namespace hyperrun {
@@ -25,10 +26,12 @@ Nanos RunClock::time_of(double seconds) const {
 void RunClock::wait_until(double seconds) {
   const double wait = seconds - at(unix_time());
   if (wait <= 0) return;
-  if (paced_)
+  if (paced_) {
     skipped_ += wait;
-  else
-    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+    return;
+  }
+  while (at(unix_time()) < seconds && process::SignalWatch::caught() == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 }  // namespace hyperrun

@@ -19,7 +19,10 @@ class RunClock {
 
   double at(Nanos time) const;
   Nanos time_of(double seconds) const;
-  // Waits, or has the clock stand at `seconds`. Returns at once if that has passed.
+  // Whether what has only to be waited for takes no time.
+  bool skips() const { return paced_; }
+  // Waits, or has the clock stand at `seconds`. Returns at once if that has passed, and soon after a signal
+  // (process::SignalWatch).
   void wait_until(double seconds);
 
  private:

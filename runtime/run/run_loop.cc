@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/process/signal_watch.h"
 #include "runtime/run/best_layout.h"
 #include "runtime/run/device_use.h"
 #include "runtime/run/failure.h"
@@ -36,10 +38,14 @@ std::string describe(const Restart& r) {
 
 std::string describe(const Recorder& recorder) {
   std::string text;
-  for (const Restart& r : recorder.restarts())
-    text += fmt::format("restarted {}, {:.1f} s until a step had ended\n", describe(r),
-                        static_cast<double>(r.time.value) / 1e9);
-  if (const std::optional<Goodput> goodput = recorder.goodput(); goodput && !recorder.restarts().empty())
+  for (const Restart& r : recorder.restarts()) {
+    const double seconds = static_cast<double>(r.time.value) / 1e9;
+    text += fmt::format("restarted {}, {}\n", describe(r),
+                        seconds > 0 ? fmt::format("{:.1f} s until a step had ended", seconds)
+                                    : "lost again before a step had ended");
+  }
+  if (const std::optional<Goodput> goodput = recorder.goodput();
+      goodput && (goodput->foretold || !recorder.restarts().empty()))
     text += to_text(*goodput);
   return text;
 }
@@ -89,42 +95,63 @@ void RunLoop::start_devices() {
   outcome_ = starter_.start(job, *driver_, chaos_.of_start(job.supernode.devices));
 }
 
-// Decides whether the devices start again, and prepares it.
+// Decides whether the devices start again, and prepares it. Signals that come meanwhile end the run.
 bool RunLoop::goes_on() {
+  const process::SignalWatch watch;
+  const bool again = decide();
+  if (process::SignalWatch::caught() == 0) return again;
+  outcome_.signal = process::SignalWatch::caught();
+  return false;
+}
+
+bool RunLoop::decide() {
+  const bool returned = std::exchange(returned_, false);
   if (outcome_.ok() && driver_->paused()) {
-    begin_at_last_checkpoint();
-    return true;
+    try {
+      returned_ = true;
+      begin_at_last_checkpoint();
+      return true;
+    } catch (const Error& e) {
+      outcome_.error = e;
+      report(e);
+      return false;
+    }
   }
   const Setback setback = driver_->setback();
   if (setback.trusted) remove_untrusted_checkpoints(*setback.trusted);
-  if (outcome_.ok() || !outcome_.error) return false;
+  if (outcome_.signal != 0 || !outcome_.error) return false;
   if (!restarts_.possible(outcome_.error->code(), setback.diverged.has_value())) return false;
   if (outcome_.all_done && !driver_->paused()) {
     std::fprintf(stderr, "all work was done when this happened: %s\n", outcome_.error->cause().c_str());
     outcome_.error.reset();
     return false;
   }
-  if (starts_again(setback)) return true;
-  report(*outcome_.error);
+  if (starts_again(setback, returned)) return true;
+  if (outcome_.signal == 0 && process::SignalWatch::caught() == 0) report(*outcome_.error);
   return false;
 }
 
-// Prepares the start after a loss. False: there is none; the outcome's error says why.
-bool RunLoop::starts_again(const Setback& setback) {
+// Prepares the start after a loss. False: there is none; the outcome's error says why. `returned`: the start
+// that failed was on devices that had come back.
+bool RunLoop::starts_again(const Setback& setback, bool returned) {
   remove_unfinished_checkpoints(checkpoints());
-  if (!restarts_.again(outcome_, saved_step(last_checkpoint().value_or("")), setback.diverged.has_value())) {
+  const Error cause = *outcome_.error;
+  const bool none_came = returned && !outcome_.any_started && cause.code() == Code::kMpi;
+  if (!none_came && !restarts_.again(outcome_, last_saved_step(), setback.diverged.has_value())) {
     if (restarts_.limit() > 0 && outcome_.any_started)
       std::fprintf(stderr, "%d %s without a new checkpoint, and no further one\n", restarts_.limit(),
                    restarts_.limit() == 1 ? "restart" : "restarts");
     return false;
   }
   if (setback.diverged) run_.kind.leave_out_samples_of(*setback.diverged);
-  const Error cause = *outcome_.error;
   const std::string place = cause.place().empty() ? "" : cause.place() + ": ";
   std::fprintf(stderr, "%s%s: %s\n", place.c_str(), std::string(name(cause.code())).c_str(),
                cause.cause().c_str());
   try {
-    fleet_.look(recorder_->hosts());
+    if (none_came)
+      fleet_.distrust_returned();
+    else
+      fleet_.look(recorder_->hosts());
     const std::int64_t from = begin_at_last_checkpoint();
     recorder_->go_on(cause, failed_, from, run_.kind.left_out());
   } catch (const Error& e) {
@@ -139,11 +166,12 @@ bool RunLoop::starts_again(const Setback& setback) {
 // Has the next start begin behind the last checkpoint, or at the begin of the run, on the devices that are
 // left. Returns the number of steps that are done.
 std::int64_t RunLoop::begin_at_last_checkpoint() {
-  fleet_.await(run_.loaded.job.run.elastic);
-  const std::optional<fs::path> checkpoint = last_checkpoint();
-  const std::int64_t step = checkpoint ? std::max<std::int64_t>(0, saved_step(*checkpoint)) : 0;
-  const std::int32_t left = fleet_.left(step);
-  if (left < left_ && !run_.loaded.job.run.elastic)
+  const RunSpec& run = run_.loaded.job.run;
+  if (const double wait = fleet_.wait(run.elastic); wait > 1)
+    std::fprintf(stderr, "waiting %.0f s until devices are repaired\n", wait);
+  fleet_.await(run.elastic);
+  const std::int32_t left = fleet_.left(last_saved_step());
+  if (left < left_ && !run.elastic)
     throw Error(Code::kTooFewRanks,
                 fmt::format("{} of {} devices are gone for good", devices() - left, devices()))
         .at("run.elastic")
@@ -156,18 +184,29 @@ std::int64_t RunLoop::begin_at_last_checkpoint() {
         .fix("see to the hosts, and resume");
   if (std::exchange(left_, left) != left) {
     run_.kind.change_to(left == devices() ? run_.loaded.job : best_layout(run_.loaded.job, left));
-    std::fprintf(
-        stderr, "%s\n",
-        fmt::format("{} of {} devices are there; the run goes on with {} ({})", left, devices(),
-                    run_.kind.job().supernode.devices, describe_mesh(Mesh{run_.kind.job().parallel.mesh}))
-            .c_str());
+    const Job& job = run_.kind.job();
+    std::fprintf(stderr, "%d of %d devices are there; the run goes on with %d (%s)\n", left, devices(),
+                 job.supernode.devices, describe_mesh(Mesh{job.parallel.mesh}).c_str());
   }
-  return checkpoint ? run_.kind.go_on_from(*checkpoint) : run_.kind.first_step();
+  const std::vector<fs::path> all = saved();
+  for (std::size_t i = 0; i < all.size(); ++i) try {
+      return run_.kind.go_on_from(all[i]);
+    } catch (const Error& e) {
+      const bool damaged = e.code() == Code::kBadCheckpoint || e.code() == Code::kMissingFile;
+      if (!damaged || i + 1 == all.size()) throw;
+      std::fprintf(stderr, "warning: %s cannot be read, the one before is taken: %s\n", all[i].c_str(),
+                   e.cause().c_str());
+    }
+  return run_.kind.first_step();
 }
 
 int RunLoop::conclude() {
   if (!outcome_.ok()) remove_unfinished_checkpoints(checkpoints());
   recorder_->finish();
+  if (outcome_.all_done)
+    for (const FaultSpec& fault : chaos_.missed())
+      std::fprintf(stderr, "warning: a fault of run.chaos did not happen: %s of device %d, %s %d\n",
+                   fault.kind.c_str(), fault.device, fault.saving ? "saving after step" : "step", fault.step);
   write_manifest(&outcome_);
   run_.kind.conclude(run_.directory, outcome_.all_done);
   if (outcome_.all_done)
@@ -191,20 +230,24 @@ void RunLoop::remove_untrusted_checkpoints(std::int64_t trusted) const {
     for (const fs::path& copy : checkpoints_after(run_.copies, trusted)) untrusted.push_back(copy);
   for (const fs::path& checkpoint : untrusted) {
     std::fprintf(stderr, "removed %s: it may hold the corrupted state\n", checkpoint.c_str());
-    fs::remove_all(checkpoint);
+    std::error_code error;
+    fs::remove_all(checkpoint, error);
+    if (error) throw Error(Code::kUnwritable, error.message()).at(checkpoint.string());
   }
 }
 
-// The newest, on the disk or in this host's memory.
-std::optional<fs::path> RunLoop::last_checkpoint() const {
-  std::optional<fs::path> last;
-  const auto look = [&last](const fs::path& folder) {
-    const fs::path found = find_checkpoint(folder);
-    if (found != folder && (!last || saved_step(found) > saved_step(*last))) last = found;
-  };
-  look(run_.directory.path());
-  if (!run_.copies.empty()) look(run_.copies);
-  return last;
+// All checkpoints, on the disk and in this host's memory, the newest first.
+std::vector<fs::path> RunLoop::saved() const {
+  std::vector<fs::path> all = checkpoints_after(run_.directory.path(), -1);
+  if (!run_.copies.empty())
+    for (const fs::path& copy : checkpoints_after(run_.copies, -1)) all.push_back(copy);
+  std::ranges::stable_sort(all, std::greater(), saved_step);
+  return all;
+}
+
+std::int64_t RunLoop::last_saved_step() const {
+  const std::vector<fs::path> all = saved();
+  return all.empty() ? 0 : saved_step(all.front());
 }
 
 void RunLoop::write_manifest(const control::Outcome* outcome) const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/control/controller.h"
 #include "runtime/faults/fault_model.h"
@@ -52,13 +53,14 @@ class RunLoop {
  private:
   void start_devices();
   bool goes_on();
-  bool starts_again(const Setback& setback);
+  bool decide();
+  bool starts_again(const Setback& setback, bool returned);
   std::int64_t begin_at_last_checkpoint();
-  void tell_restart(const Error& cause) const;
   int conclude();
   void report(const Error& cause);
   void remove_untrusted_checkpoints(std::int64_t trusted) const;
-  std::optional<std::filesystem::path> last_checkpoint() const;
+  std::vector<std::filesystem::path> saved() const;
+  std::int64_t last_saved_step() const;
   std::filesystem::path checkpoints() const { return run_.directory.path() / "checkpoints"; }
   std::int32_t devices() const { return spec().devices; }  // that the job asks for
   const SupernodeSpec& spec() const { return run_.loaded.job.supernode; }
@@ -75,6 +77,7 @@ class RunLoop {
   std::unique_ptr<RunDriver> driver_;
   control::Outcome outcome_;  // of the last start
   Nanos failed_{};            // when its loss was known
+  bool returned_ = false;     // it was on devices that had come back
 };
 
 }  // namespace hyperrun

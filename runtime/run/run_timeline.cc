@@ -1,6 +1,7 @@
 #include "runtime/run/run_timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -65,6 +66,12 @@ std::int32_t RunTimeline::healthy() {
 
 std::int32_t RunTimeline::gone() {
   return faults_ ? job_.supernode.devices + job_.supernode.spares - healthy() : 0;
+}
+
+double RunTimeline::wait(std::int32_t devices) {
+  if (!faults_ || healthy() >= devices || clock_.skips()) return 0;
+  const double seconds = faults_->time_until(devices) - clock_.at(unix_time());
+  return std::isfinite(seconds) ? std::max(0.0, seconds) : 0;
 }
 
 void RunTimeline::await(std::int32_t devices) {

@@ -31,6 +31,8 @@ class RunTimeline {
   std::optional<FaultSpec> first_step();
   // Devices that drawn faults have taken and that are not repaired.
   std::int32_t gone();
+  // Seconds that await() will take on the native clock.
+  double wait(std::int32_t devices);
   // Waits for repairs until so many are there. Returns at once if drawn faults have not taken them, or if
   // they never are there.
   void await(std::int32_t devices);

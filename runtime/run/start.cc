@@ -60,6 +60,11 @@ int run_as_rank(const RunArguments& arguments) {
         .at("--ranks")
         .legal(fmt::format("{}, or leave it out", world))
         .fix(fmt::format("mpirun -np {}", arguments.ranks));
+  if (arguments.restarts.value_or(0) > 0)
+    throw Error(Code::kUsage, "mpirun ends with its ranks, so nothing can start them again")
+        .at("--restarts")
+        .legal("0, or leave it out")
+        .fix("start hyperrun itself: it starts mpirun");
   std::vector<std::string> controller{"", "controller", arguments.job};
   for (const auto& [option, value] :
        {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})

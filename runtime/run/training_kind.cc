@@ -106,6 +106,7 @@ class Training : public RunKind {
 
   std::int64_t go_on_from(const fs::path& checkpoint) override {
     session().job.run.resume = checkpoint;
+    check_checkpoint(job(), session().plan);
     begin_behind(resume_point(job(), session().plan));
     return first_.step;
   }

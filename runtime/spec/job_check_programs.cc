@@ -74,7 +74,8 @@ class ProgramsChecker {
                                        {"run.shrink", job_.run.shrink != ShrinkSpec{}},
                                        {"run.on_divergence", job_.run.on_divergence != kStop},
                                        {"run.divergence_jump", job_.run.divergence_jump != 0},
-                                       {"run.integrity.every", job_.run.integrity.every != 0}})
+                                       {"run.integrity.every", job_.run.integrity.every != 0},
+                                       {"run.copy_every", job_.run.copy_every != 0}})
       if (given)
         report("a job of several programs has no " + in_quotes(std::string(block).substr(4)), block)
             .legal("without it")

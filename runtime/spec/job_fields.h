@@ -398,7 +398,7 @@ void fields(Visitor& v, FaultSpec& f) {
 template <class Visitor>
 void fields(Visitor& v, ChaosSpec& c) {
   v.integer("seed", c.seed);
-  v.integer("faults", c.faults, Need::kOptional, {});
+  v.integer("faults", c.faults, Need::kOptional, {.max = 100'000});
   v.choices("kinds", c.kinds, kFaultKinds);
   v.list("fault", c.certain);
   v.file("model", c.model, Need::kOptional);

@@ -12,6 +12,7 @@
 
 #include "runtime/spec/faults_reader.h"
 #include "runtime/spec/job_check.h"
+#include "runtime/spec/job_check_faults.h"
 #include "runtime/spec/job_check_programs.h"
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_fill.h"
@@ -206,6 +207,7 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   throw_if_any(
       check_job(loaded.job, loaded.source, loaded.job.programs.empty() ? use : JobUse::kToBePlanned));
   throw_if_any(check_programs(loaded.job, loaded.source));
+  throw_if_any(check_faults(loaded.job, loaded.source));
   DataSpec& data = loaded.job.data;
   for (std::string* input :
        {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})

@@ -83,6 +83,28 @@ TEST_F(Copies, AreLeftToARunThatLives) {
   EXPECT_TRUE(fs::exists(of("/a")));
 }
 
+// hyperrun is killed. The first device that ends removes the copies, though another one still holds them: it
+// may be killed before it could.
+TEST_F(Copies, AreRemovedByTheFirstDeviceThatFindsTheRunGone) {
+  for (const bool run_lives : {true, false}) {
+    std::optional<CopiesFolder> run;
+    if (run_lives)
+      run.emplace(of("/a"), AtEnd::kRemove);
+    else
+      killed_with(of("/a"));
+    const CopiesFolder other(of("/a"), AtEnd::kRemoveIfLast);
+    const pid_t leaving = fork();
+    if (leaving == 0) {
+      const CopiesFolder device(of("/a"), AtEnd::kRemoveIfLast);
+      leave_copies(std::chrono::milliseconds(0));
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(leaving, &status, 0);
+    EXPECT_EQ(fs::exists(of("/a")), run_lives);
+  }
+}
+
 // Two processes of a run end at the same time, and the one that would have removed the folder was killed: the
 // kernel takes its lock back only when it has freed its memory.
 TEST_F(Copies, AreRemovedWhenTheLastOtherHolderEndsLater) {
