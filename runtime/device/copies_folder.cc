@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include <cstdint>
-#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,10 +19,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Folders of this process by their locks, for leave_copies().
+// Folders of this process, for leave_copies(), and of its runs.
 struct Held {
   std::mutex mutex;
-  std::map<int, fs::path> folders;
+  std::set<int> locks;
+  std::set<fs::path> watched;
 };
 Held& held() {
   static Held all;
@@ -90,13 +91,13 @@ CopiesFolder::CopiesFolder(fs::path path, AtEnd at_end)
       posix::fail(Code::kUnwritable, "lock", run_lock_of(path_));
   }
   const std::lock_guard guard(held().mutex);
-  held().folders.emplace(lock_, path_);
+  held().locks.insert(lock_);
 }
 
 CopiesFolder::~CopiesFolder() {
   {
     const std::lock_guard guard(held().mutex);
-    if (held().folders.erase(lock_) == 0) return;  // the process has left it
+    if (held().locks.erase(lock_) == 0) return;  // the process has left it
   }
   std::error_code ignored;  // the next run removes what is left
   if (at_end_ == AtEnd::kRemove || ::flock(lock_, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path_, ignored);
@@ -113,18 +114,28 @@ void remove_stale_copies(const fs::path& shm) {
   for (const fs::path& folder : folders) remove_if_free(folder);
 }
 
-void leave_copies(std::chrono::milliseconds limit) {
+void watch_copies(const fs::path& folder) {
   const std::lock_guard guard(held().mutex);
-  for (const auto& [lock, path] : held().folders) ::close(lock);
+  held().watched.insert(folder);
+}
+
+void remove_copies_of_gone_runs(std::chrono::milliseconds limit) {
+  const std::lock_guard guard(held().mutex);
   const auto until = std::chrono::steady_clock::now() + limit;
-  for (const auto& [lock, path] : std::exchange(held().folders, {}))
-    for (;;) {
-      remove_if_the_run_is_gone(path);
-      remove_if_free(path);
-      std::error_code gone;
-      if (!fs::exists(path, gone) || std::chrono::steady_clock::now() >= until) break;
+  for (const fs::path& folder : held().watched)
+    for (std::error_code gone;;) {
+      remove_if_the_run_is_gone(folder);
+      if (!fs::exists(folder, gone) || std::chrono::steady_clock::now() >= until) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+}
+
+void leave_copies(const fs::path& shm) {
+  {
+    const std::lock_guard guard(held().mutex);
+    for (const int lock : std::exchange(held().locks, {})) ::close(lock);
+  }
+  remove_stale_copies(shm);
 }
 
 }  // namespace hyperrun

@@ -46,10 +46,16 @@ class CopiesFolder {
 // Removes this user's folders that nobody holds.
 void remove_stale_copies(const std::filesystem::path& shm = kSharedMemory);
 
-// Lets go of this process's folders, and removes those that nobody needs any more: their run is gone, or
-// nobody else holds them. The process must end at once and not use them. A process that was killed holds its
-// locks for a moment, and a thread of this process may still be writing: the function tries again until
+// Has remove_copies_of_gone_runs() look at this folder, whether or not this process has it.
+void watch_copies(const std::filesystem::path& folder);
+
+// Removes the watched folders whose run is gone. Others may still hold them: they end as well, and may be
+// killed before they could. A run that was killed holds its lock for a moment: the function tries again until
 // `limit` is over.
-void leave_copies(std::chrono::milliseconds limit);
+void remove_copies_of_gone_runs(std::chrono::milliseconds limit);
+
+// Lets go of this process's folders, and removes those that nobody else holds. The process must end at once
+// and not use them any more.
+void leave_copies(const std::filesystem::path& shm = kSharedMemory);
 
 }  // namespace hyperrun

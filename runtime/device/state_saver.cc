@@ -21,6 +21,7 @@ StateSaver::StateSaver(const StateContext& context, SaverOptions options)
     : context_(context), options_(std::move(options)) {
   // A copy that is kept must not be overwritten before the next one is whole.
   slots_.resize(options_.keeps_copies ? 2 : 1);
+  if (options_.keeps_copies) watch_copies(options_.copies);
 }
 
 // ---- The two operations

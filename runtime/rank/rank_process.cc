@@ -96,8 +96,7 @@ Error current_error() {
 // Ends the process without MPI_Finalize. mpirun may be gone, so the process removes its shared memory itself.
 [[noreturn]] void leave(Code why) {
   process::remove_segments_of_own_job();
-  // The controller may be gone because its process is: then nobody goes on from the copies.
-  leave_copies(std::chrono::milliseconds(why == Code::kControl ? 500 : 0));
+  leave_copies();
   _exit(static_cast<int>(exit_code(why)));
 }
 
@@ -136,6 +135,9 @@ void serve_controller(Address address, int rank) {
   };
   options.on_abort = [&cancel, &started, rank](const Error& why) {
     cancel = true;
+    // The controller may be gone because its process was killed: then nobody goes on from the copies, and
+    // mpirun may kill this process soon.
+    if (why.code() == Code::kControl) remove_copies_of_gone_runs(std::chrono::milliseconds(500));
     // The controller prints its own errors. An error with a place was found by this device.
     if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
     if (!started) leave(why.code());  // the main thread is inside MPI_Init and cannot be interrupted

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "tests/support/temporary_directory.h"
 
@@ -74,7 +73,7 @@ TEST_F(Copies, AreLeftToARunThatLives) {
     const CopiesFolder device(of("/b"), AtEnd::kRemoveIfLast);
     fs::create_directory(device.checkpoints());
     // The child has the parent's lock, too, and lets go of its own alone.
-    leave_copies(std::chrono::milliseconds(50));
+    leave_copies(shm());
     _exit(0);
   }
   int status = 0;
@@ -85,7 +84,7 @@ TEST_F(Copies, AreLeftToARunThatLives) {
 
 // hyperrun is killed. The first device that ends removes the copies, though another one still holds them: it
 // may be killed before it could.
-TEST_F(Copies, AreRemovedByTheFirstDeviceThatFindsTheRunGone) {
+TEST_F(Copies, AreRemovedByWhoFindsTheRunGone) {
   for (const bool run_lives : {true, false}) {
     std::optional<CopiesFolder> run;
     if (run_lives)
@@ -93,43 +92,10 @@ TEST_F(Copies, AreRemovedByTheFirstDeviceThatFindsTheRunGone) {
     else
       killed_with(of("/a"));
     const CopiesFolder other(of("/a"), AtEnd::kRemoveIfLast);
-    const pid_t leaving = fork();
-    if (leaving == 0) {
-      const CopiesFolder device(of("/a"), AtEnd::kRemoveIfLast);
-      leave_copies(std::chrono::milliseconds(0));
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(leaving, &status, 0);
+    watch_copies(of("/a"));
+    remove_copies_of_gone_runs(std::chrono::milliseconds(0));
     EXPECT_EQ(fs::exists(of("/a")), run_lives);
   }
-}
-
-// Two processes of a run end at the same time, and the one that would have removed the folder was killed: the
-// kernel takes its lock back only when it has freed its memory.
-TEST_F(Copies, AreRemovedWhenTheLastOtherHolderEndsLater) {
-  int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
-  const pid_t other = fork();
-  if (other == 0) {
-    const CopiesFolder device(of("/a"), AtEnd::kRemoveIfLast);
-    fs::create_directory(device.checkpoints());
-    [[maybe_unused]] const auto told = write(ready[1], "", 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    _exit(0);  // without the destructor
-  }
-  const pid_t leaving = fork();
-  if (leaving == 0) {
-    char token = 0;
-    [[maybe_unused]] const auto heard = read(ready[0], &token, 1);
-    const CopiesFolder device(of("/a"), AtEnd::kRemoveIfLast);
-    leave_copies(std::chrono::seconds(10));
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(leaving, &status, 0);
-  waitpid(other, &status, 0);
-  EXPECT_FALSE(fs::exists(of("/a")));
 }
 
 }  // namespace
