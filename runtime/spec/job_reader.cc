@@ -207,7 +207,6 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   throw_if_any(
       check_job(loaded.job, loaded.source, loaded.job.programs.empty() ? use : JobUse::kToBePlanned));
   throw_if_any(check_programs(loaded.job, loaded.source));
-  throw_if_any(check_faults(loaded.job, loaded.source));
   DataSpec& data = loaded.job.data;
   for (std::string* input :
        {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})
@@ -222,7 +221,7 @@ LoadedJob load_job(const std::string& path, JobUse use) { return parse_job(read_
 Job read_job(const std::string& path) { return load_job(path).job; }
 
 void check_inputs(const LoadedJob& loaded) {
-  std::vector<Error> errors;
+  std::vector<Error> errors = check_faults(loaded.job, loaded.source);
   check_input(loaded, loaded.job.data.corpus, "data.corpus", true, errors);
   check_input(loaded, loaded.job.data.tokenizer, "data.tokenizer", false, errors);
   check_input(loaded, loaded.job.data.tasks, "data.tasks", false, errors);

@@ -59,8 +59,8 @@ std::string read_job_file(const std::string& path);
 // The absolute path of an input of a job: beside the job, else in the working directory.
 std::string resolve_input(const std::string& input, const std::string& job_path);
 
-// Throws JobError (kMissingFile) unless the corpus, the tokenizer and the checkpoint that the job names
-// exist. Callers check this before they start anything.
+// Throws JobError: kMissingFile unless the corpus, the tokenizer and the checkpoint that the job names
+// exist, and (kBadValue) faults of run.chaos can happen. Callers check this before they start anything.
 void check_inputs(const LoadedJob& loaded);
 
 }  // namespace hyperrun

@@ -177,6 +177,29 @@ TEST(Batcher, PromptsWaitForOthersWhileThatCostsLessThanTheirPass) {
   EXPECT_EQ(passes_with(0).find("dp", 3) + 1, passes_with(0.25).find("dp", 3));
 }
 
+// A run that goes on from a checkpoint has a batcher of its own. Sums round by the rows of a pass, so it must
+// fill them as the batcher that has already served others.
+TEST(Batcher, AfterAPauseItFillsPassesAsANewOne) {
+  const GenerationShape shape{
+      .groups = 1, .slots = 4, .prompts = 2, .chunk = 4, .context = 16, .page = 4, .pages = 16};
+  const auto rows_of = [&](Batcher& batcher, std::int32_t prompts) {
+    Machine machine(shape);
+    for (std::int32_t id = 0; id < prompts; ++id) batcher.add({id, {1, 2, 3}, 2 + id % 3});
+    std::vector<std::vector<std::int32_t>> rows;
+    while (const auto pass = batcher.next()) {
+      rows.push_back(pass->requests.rows);
+      done(batcher, machine.run(*pass));
+    }
+    return rows;
+  };
+  for (const double patience : {0.0, 0.5, 2.0})
+    for (const std::int32_t before : {1, 3, 5, 6}) {
+      Batcher used(shape, {}, patience), fresh(shape, {}, patience);
+      rows_of(used, before);
+      EXPECT_EQ(rows_of(used, 7), rows_of(fresh, 7)) << before << " before, patience " << patience;
+    }
+}
+
 TEST(Batcher, HasRoomWhereASlotIsFreeAndNobodyWaitsForIt) {
   Batcher batcher({.groups = 1, .slots = 2, .chunk = 4, .context = 16, .page = 4, .pages = 8});
   EXPECT_TRUE(batcher.has_room());

@@ -162,6 +162,49 @@ TEST_F(Restart, EndsIfNoDeviceIsLeft) {
                            HasSubstr("  fix: see to the hosts, and resume")));
 }
 
+// The signal comes while the devices that are left are ended: the heartbeat of the one that stands still is
+// over.
+TEST_F(Restart, ASignalAmidALossEndsTheRun) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    fs::remove_all(at("out"));
+    const auto running = workspace_->start(
+        hyperrun({workspace_->job(fault("kind: \"kill\" device: 1 step: 3")), "--run-dir", "out"}));
+    ASSERT_TRUE(eventually([&] { return workspace_->device(1) != 0; }, Seconds(20))) << running->err();
+    ASSERT_TRUE(eventually([&] { return workspace_->device(1) == 0; }, Seconds(20))) << running->err();
+    running->signal(signal);
+    const Finished f = running->wait(Seconds(10));
+    EXPECT_EQ(f.status, 128 + signal) << f;
+    EXPECT_THAT(f.err, HasSubstr("interrupted by signal"));
+    EXPECT_EQ(nlohmann::json::parse(content(at("out/manifest.json"))).at("state"), "interrupted");
+    EXPECT_TRUE(workspace_->nothing_left());
+  }
+}
+
+TEST_F(Restart, PassesOverACheckpointThatCannotBeRead) {
+  fs::remove_all(at("out"));
+  const auto running =
+      workspace_->start(hyperrun({workspace_->job(with("chaos { fault { kind: \"slow\" step: 5 seconds: 3 } "
+                                                       "fault { kind: \"kill\" device: 1 step: 6 } }")),
+                                  "--run-dir", "out"}));
+  const fs::path last = at("out/checkpoints/step-000004/model.safetensors");
+  ASSERT_TRUE(eventually([&] { return fs::exists(last); }, Seconds(20))) << running->err();
+  fs::resize_file(last, fs::file_size(last) / 2);
+  const Finished f = running->wait(Seconds(60));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.err, AllOf(HasSubstr("step-000004 cannot be read, the one before is taken: truncated"),
+                           HasSubstr("from the checkpoint after step 2")));
+  expect_as_undisturbed();
+}
+
+TEST_F(Restart, TellsOfFaultsThatDidNotHappen) {
+  const Finished f = run(with("chaos { fault { kind: \"kill\" step: 6 } fault { kind: \"cut\" step: 6 } }"));
+  ASSERT_THAT(f, Succeeded());
+  const Finished none =
+      run(with("chaos { fault { kind: \"slow\" step: 6 } fault { kind: \"slow\" step: 6 } }"));
+  ASSERT_THAT(none, Succeeded());
+  EXPECT_THAT(none.err, HasSubstr("a fault of run.chaos did not happen: slow of device 0, step 6"));
+}
+
 // A repair takes 3 s by the clock of the machine, longer than it takes to notice the loss. The slow step
 // makes the run long enough for faults.
 TEST_F(Restart, WaitsForTheRepairsOfDrawnFaults) {
