@@ -51,8 +51,8 @@ void StateImage::add_file(const char* name, TensorClass cls, const Devices& near
   files_.push_back(std::move(file));
 }
 
-// Of the devices with the same part as `owner`, the one near the files that has the least to copy so far; the
-// owner if none is near.
+// Returns the device that copies a part: of those that hold the same as `owner` and are near the files, the
+// one with the least to copy so far. It is the owner if none is near.
 int StateImage::choose_holder(const StateTensor& tensor, int owner, const Devices& near) {
   AxisSet others = set_of(plan_.role_axes);
   for (const AxisList& axes : tensor.layout.dims) others = others | set_of(axes);

@@ -1,4 +1,4 @@
-// What hyperrun generate takes its weights from: a run directory, a job with a checkpoint, or a checkpoint
+// The source of the weights of hyperrun generate: a run directory, a job with a checkpoint, or a checkpoint
 // alone.
 #pragma once
 

@@ -32,7 +32,7 @@ struct Starter {
   Survivors* survivors = nullptr;  // null: no host is looked for
 };
 
-// What a run has prepared. All that is referred to must outlive the loop.
+// The parts of a run that is prepared. All that is referred to must outlive the loop.
 struct PreparedRun {
   const RunArguments& arguments;
   const LoadedJob& loaded;
