@@ -210,7 +210,7 @@ constexpr std::array kLargeRooms = {
     LargeRoom{"runtime/spec", 6600, "a field of a job is read, checked and written"},
     LargeRoom{"runtime/compile", 5600, "passes, and the memory plan of all roles"},
     LargeRoom{"runtime/device", 4500, "the executor, and the state to and from files"},
-    LargeRoom{"runtime/run", 6500, "kinds of runs, their drivers and recorders"},
+    LargeRoom{"runtime/run", 6800, "kinds of runs, their drivers and recorders"},
     LargeRoom{"runtime/device/kernels", 4800, "a file pair a kernel"},
     LargeRoom{"runtime/model/text", 5400, "a small class for each type of step of a tokenizer.json"},
     LargeRoom{"runtime/report", 4700, "files, texts and three charts"},
