@@ -15,6 +15,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/relative.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -143,6 +144,8 @@ TEST(PairsRun, WorkWithOtherSchedules) {
 
 TEST(PairsRun, WorkWithOffloading) { expect_same_in_half_of_hbm(pairs_job("tp:2", true)); }
 
+// Less has to be hidden beside another pass, so other collectives are cut. A library may sum products of
+// fewer rows in another order, as OpenBLAS does on processors without AVX-512: then last bits differ.
 TEST(PairsRun, WorkBesideTiles) {
   Job job = pairs_job("ep:2 tp:2 sp", false);
   job.model.experts = {.count = 8, .choices = 3, .ffn = 40, .shared = 1, .aux_loss = 0.01};
@@ -150,8 +153,11 @@ TEST(PairsRun, WorkBesideTiles) {
   const RunResult single = run_in_process(job);
   job.parallel.paired_passes = true;
   const RunResult paired = run_in_process(job);
-  EXPECT_EQ(single.losses, paired.losses);
-  EXPECT_EQ(single.weights, paired.weights);
+  ASSERT_EQ(single.losses.size(), paired.losses.size());
+  for (std::size_t s = 0; s < single.losses.size(); ++s)
+    EXPECT_NEAR(single.losses[s], paired.losses[s], 1e-5 * single.losses[s]) << "step " << s;
+  for (const auto& [name, weight] : single.weights)
+    EXPECT_LT(relative(weight, paired.weights.at(name)), 1e-5) << name;
 }
 
 TEST(PairsRun, WorkByMessagesAndWithThreads) {
