@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -31,6 +33,17 @@ std::vector<fs::path> copies() {
 
 std::string saved(const fs::path& run, const std::string& step, const char* file) {
   return content(run / "checkpoints" / step / file);
+}
+
+// Whether no thread of the process runs any more. A signal to stop takes effect when its threads next run.
+bool has_stopped(pid_t pid) {
+  std::error_code gone;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    const std::string stat = content(task.path() / "stat");
+    const std::size_t state = stat.rfind(')') + 2;
+    if (state < stat.size() && stat[state] != 'T' && stat[state] != 'Z') return false;
+  }
+  return true;
 }
 
 // A run that copies each step and saves none on the way, with a fault.
@@ -72,8 +85,12 @@ TEST(Copies, OfKilledProcessesAreRemovedByTheNextRun) {
   const std::string job = workspace.job(edited(copying(""), {{"steps: 6", "steps: 1000000"}}));
   const std::unique_ptr<Process> run = workspace.start(hyperrun({job}));
   ASSERT_TRUE(eventually([] { return !copies().empty(); }, Seconds(20))) << run->err();
-  for (const pid_t pid : workspace.processes()) kill(pid, SIGSTOP);
-  for (const pid_t pid : workspace.processes()) kill(pid, SIGKILL);
+  std::vector<pid_t> processes = workspace.processes();
+  for (const pid_t pid : processes) kill(pid, SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return std::ranges::all_of(processes, has_stopped); }, Seconds(10)));
+  // Children come first: the kernel continues stopped ones whose parent has ended (SIGHUP, SIGCONT).
+  std::ranges::sort(processes, std::greater());
+  for (const pid_t pid : processes) kill(pid, SIGKILL);
   run->wait(Seconds(30));
   ASSERT_TRUE(eventually([&] { return workspace.processes().empty(); }, Seconds(10)));
   const std::vector<fs::path> left = copies();
