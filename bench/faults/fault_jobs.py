@@ -19,7 +19,7 @@ data {{ corpus: "corpus.txt" }}
 training {{ steps: {steps} batch: 8 {training} lr: 3e-3 warmup_steps: 2 }}
 """
 
-# What the one below goes on from: it knows the characters.
+# A training whose checkpoint gives REINFORCEMENT its tokenizer and its first weights.
 TEXT = """name: "text"
 supernode { devices: 1 hbm: "32 MiB" }
 model { layers: 1 hidden: 32 heads: 2 vocab: 258 sequence: 16 tied_head: true }

@@ -113,6 +113,24 @@ TEST_F(JobFiles, MissingInputsAreAllNamed) {
   }
 }
 
+// Device 3 of 4 and step 10 of 10 are the last.
+TEST_F(JobFiles, FaultsThatCannotHappenAreRefused) {
+  write("jobs/c.txt", "text");
+  const auto check = [&](const std::string& fault) {
+    std::string text = with("/c.txt\"", "c.txt\"");
+    text.replace(text.find("run {"), 5, "run { chaos { fault { " + fault + " } }");
+    check_inputs(load_job(write("jobs/j", text)));
+  };
+  for (const char* fault :
+       {"device: 3 step: 10", "kind: \"full_disk\" step: 4 saving: true", "step: 4 for_good: true back: 5"})
+    EXPECT_NO_THROW(check(fault)) << fault;
+  for (const auto& [fault, cause] : {std::pair{"device: 4", "there is no device 4 of 4"},
+                                     {"step: 11", "step 11 is behind the last of 10"},
+                                     {"kind: \"full_disk\" step: 4", "only a checkpoint needs the disk"},
+                                     {"step: 4 for_good: true back: 4", "back at step 4"}})
+    EXPECT_ERROR(check(fault), Code::kBadValue, "jobs/j:24:", cause);
+}
+
 TEST_F(JobFiles, PresentInputsPass) {
   write("jobs/c.txt", "text");
   write("jobs/tok.json", "{}");

@@ -101,6 +101,7 @@ TEST(JobPrograms, ThatDoNotGoTogetherAreRefusedWithTheirPlace) {
             ":1:", "in each of them"},
            {"name: \"rl\"", "name: \"rl\" run { generate { tokens: 2 } }", Code::kBadValue,
             ":1:", "generate"},
+           {"name: \"rl\"", "name: \"rl\" run { copy_every: 2 }", Code::kBadValue, ":1:", "copy_every"},
        })
     EXPECT_ERROR(read(with(w.from, w.to)), w.code, w.place, w.cause);
 }
